@@ -1,0 +1,107 @@
+"""The injected clock (E-02, E-30): wall time, and elapsed time that goes on counting in suspend.
+
+Nothing else in the engine reads the time. Tests use `ManualClock` and never sleep to pass time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import sys
+import time
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from engine.instants import Instant
+
+LONGEST_SLEEP_MS = 1000
+"""No sleep is longer than this without looking at both clocks again (E-31)."""
+
+
+class Clock(Protocol):
+    """What the engine asks of a clock."""
+
+    def now(self) -> Instant:
+        """Wall time as an instant."""
+
+    def elapsed(self) -> int:
+        """Milliseconds since an arbitrary start of this boot; counts suspend, ignores clock changes."""
+
+    def boot_id(self) -> str:
+        """An identity of this boot of the machine; `elapsed` readings compare only within one."""
+
+    async def sleep(self, milliseconds: int) -> None:
+        """Wait for ``milliseconds`` of elapsed time, or at most `LONGEST_SLEEP_MS`."""
+
+
+class SystemClock:
+    """The machine's clocks: CLOCK_BOOTTIME on Linux; on Windows the monotonic clock counts suspend too."""
+
+    def now(self) -> Instant:
+        """Wall time as an instant."""
+        return time.time_ns() // 1_000_000
+
+    def elapsed(self) -> int:
+        """Milliseconds since boot, suspend included."""
+        if sys.platform == "linux":
+            return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+        return time.monotonic_ns() // 1_000_000
+
+    def boot_id(self) -> str:
+        """The kernel's boot id, or the boot instant to ten seconds where there is none."""
+        if sys.platform == "linux":
+            return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"boot-{(self.now() - self.elapsed()) // 10_000}"
+
+    async def sleep(self, milliseconds: int) -> None:
+        """Wait in the running loop, never longer than `LONGEST_SLEEP_MS`."""
+        await asyncio.sleep(min(milliseconds, LONGEST_SLEEP_MS) / 1000)
+
+
+class ManualClock:
+    """A clock that moves only when told: wall and elapsed time together or apart, for tests."""
+
+    def __init__(self, now: Instant = 1_788_998_400_000, boot: str = "boot-1") -> None:
+        self._now = now
+        self._elapsed = 1_000_000
+        self._boot = boot
+        self._order = count()
+        self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
+
+    def now(self) -> Instant:
+        """Wall time as set."""
+        return self._now
+
+    def elapsed(self) -> int:
+        """Elapsed time as set."""
+        return self._elapsed
+
+    def boot_id(self) -> str:
+        """The boot identity as set."""
+        return self._boot
+
+    def advance(self, milliseconds: int) -> None:
+        """Let both clocks pass by ``milliseconds`` and wake who waited for it."""
+        self._now += milliseconds
+        self._elapsed += milliseconds
+        while self._sleepers and self._sleepers[0][0] <= self._elapsed:
+            _, _, future = heapq.heappop(self._sleepers)
+            if not future.done():
+                future.set_result(None)
+
+    def step_wall(self, milliseconds: int) -> None:
+        """Move the wall clock alone, as a person or a time server would."""
+        self._now += milliseconds
+
+    def reboot(self, boot: str) -> None:
+        """Start a new boot: elapsed time begins again."""
+        self._boot = boot
+        self._elapsed = 0
+
+    async def sleep(self, milliseconds: int) -> None:
+        """Wait until `advance` has passed that much elapsed time."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        wake_at = self._elapsed + min(milliseconds, LONGEST_SLEEP_MS)
+        heapq.heappush(self._sleepers, (wake_at, next(self._order), future))
+        await future
