@@ -1,0 +1,1 @@
+"""Human control: holds, cancel, decisions."""

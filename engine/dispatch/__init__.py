@@ -1,0 +1,1 @@
+"""Plans and their seals, approvals, budgets, admission and delivery."""

@@ -1,0 +1,1 @@
+"""Running one authorised attempt under control and keeping its evidence."""

@@ -1,0 +1,1 @@
+"""The doors for other processes: command line, local channel, work order files."""

@@ -1,0 +1,1 @@
+"""Tasks, claims and leases, gates, workspace lanes, the coordinator."""

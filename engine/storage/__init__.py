@@ -1,0 +1,1 @@
+"""The one SQLite file: writer, readers, migrations, journal."""

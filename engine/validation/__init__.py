@@ -1,0 +1,1 @@
+"""Validation, settlement, correction and the workflow that composes them."""

@@ -1,0 +1,1 @@
+"""The durable workflow engine: asyncio and SQLite, no Qt, usable headless."""

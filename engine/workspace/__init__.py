@@ -1,0 +1,1 @@
+"""What a workspace folder holds: containment, manifests, digests, repository state."""
