@@ -33,8 +33,8 @@ class CommandSpec:
     """One command: an argument vector run without a shell, and the limits it must keep.
 
     ``folder`` is relative to the workspace. ``inputs`` and ``artifacts`` are relative paths; artifacts may be
-    glob patterns. ``report`` is a JUnit XML file that the command writes, or ``""``. ``max_cost`` is in budget
-    units, ``time_limit_ms`` bounds active time.
+    glob patterns. ``report`` is a JUnit XML file that the command writes, or ``""``. ``max_cost`` is in
+    budget units, ``time_limit_ms`` bounds active time.
     """
 
     argv: tuple[str, ...]
@@ -66,7 +66,10 @@ class ValidationSpec:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionRule:
-    """How often a failed validation may start a correction (E-62); ``command`` None repeats the implementation's."""
+    """How often a failed validation may start a correction (E-62).
+
+    ``command`` None repeats the implementation's command.
+    """
 
     max_corrections: int = 0
     reapproval_required: bool = True
@@ -85,8 +88,9 @@ class BudgetLimits:
 
 @dataclass(frozen=True, slots=True)
 class WorkOrderSpec:
-    """A whole work order. ``workspace`` is an absolute path as given; ``project`` names a scope under the root.
+    """A whole work order.
 
+    ``workspace`` is an absolute path as given; ``project`` names a scope under the root.
     ``due_at`` (an instant) makes its first task WAITING until then; None makes it READY at once.
     """
 
@@ -103,7 +107,8 @@ class WorkOrderSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Give plain JSON values; `work_order_from_json` is the inverse."""
-        return _plain(self)
+        plain: dict[str, Any] = _plain(self)
+        return plain
 
 
 def work_order_from_json(value: Mapping[str, Any]) -> WorkOrderSpec:
@@ -148,14 +153,15 @@ def command_from_json(value: Mapping[str, Any]) -> CommandSpec:
 
 def command_to_json(command: CommandSpec) -> dict[str, Any]:
     """Give a command's plain JSON values; `command_from_json` is the inverse."""
-    return _plain(command)
+    plain: dict[str, Any] = _plain(command)
+    return plain
 
 
 def _optional_command(value: Mapping[str, Any] | None) -> CommandSpec | None:
     return None if value is None else command_from_json(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
