@@ -131,6 +131,66 @@ class StorageClosed(StorageError):
     code = "storage_closed"
 
 
+class UnsuitableFolder(StorageError):
+    """The data folder is at a place where a live database would be damaged (E-16a)."""
+
+    code = "unsuitable_folder"
+
+
+class FolderNotUsable(StorageError):
+    """The data folder cannot be made or written to."""
+
+    code = "folder_not_usable"
+
+
+class DatabaseReadOnly(StorageError):
+    """The database file cannot be written to."""
+
+    code = "database_read_only"
+
+
+class DatabaseNewer(StorageError):
+    """The database was written by a newer version of the program."""
+
+    code = "database_newer"
+
+
+class DatabaseDamaged(StorageError):
+    """The database is damaged or incomplete."""
+
+    code = "database_damaged"
+
+
+class NotADatabase(StorageError):
+    """The file in the database's place is no database, or a database of another program."""
+
+    code = "not_a_database"
+
+
+class DatabaseLocked(StorageError):
+    """Another program keeps the database locked; ``facts['holders']`` names it where it can be found out."""
+
+    code = "database_locked"
+
+
+class DatabaseMisconfigured(StorageError):
+    """A setting that durability depends on does not hold on this machine or file system."""
+
+    code = "database_misconfigured"
+
+
+class DiskFull(StorageError):
+    """There is no room left on the disk; what was asked did not happen."""
+
+    code = "disk_full"
+
+
+class DiskFault(StorageError):
+    """The disk or its file system reported an error; what was asked did not happen."""
+
+    code = "disk_fault"
+
+
 class ChannelError(PraxisError):
     """The local channel to the owner of the data folder failed (E-90)."""
 
