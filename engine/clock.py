@@ -6,6 +6,7 @@ Nothing else in the engine reads the time. Tests use `ManualClock` and never sle
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import heapq
 import sys
 import time
@@ -28,6 +29,12 @@ class Clock(Protocol):
     def elapsed(self) -> int:
         """Milliseconds since an arbitrary start of this boot; counts suspend, ignores clock changes."""
 
+    def awake(self) -> int:
+        """Milliseconds since an arbitrary start of this boot in which the machine did not sleep (B-083).
+
+        While the machine is awake it goes as `elapsed` does; the difference between both is time slept.
+        """
+
     def boot_id(self) -> str:
         """An identity of this boot of the machine; `elapsed` readings compare only within one."""
 
@@ -48,6 +55,14 @@ class SystemClock:
             return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
         return time.monotonic_ns() // 1_000_000
 
+    def awake(self) -> int:
+        """Milliseconds since boot without suspend: CLOCK_MONOTONIC on Linux, unbiased time on Windows."""
+        if sys.platform == "win32":
+            ticks = ctypes.c_ulonglong()
+            ctypes.windll.kernel32.QueryUnbiasedInterruptTime(ctypes.byref(ticks))
+            return ticks.value // 10_000
+        return time.monotonic_ns() // 1_000_000
+
     def boot_id(self) -> str:
         """The kernel's boot id, or the boot instant to ten seconds where there is none."""
         if sys.platform == "linux":
@@ -65,6 +80,7 @@ class ManualClock:
     def __init__(self, now: Instant = 1_788_998_400_000, boot: str = "boot-1") -> None:
         self._now = now
         self._elapsed = 1_000_000
+        self._slept = 0
         self._boot = boot
         self._order = count()
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -76,6 +92,10 @@ class ManualClock:
     def elapsed(self) -> int:
         """Elapsed time as set."""
         return self._elapsed
+
+    def awake(self) -> int:
+        """Elapsed time as set, less what `suspend` passed."""
+        return self._elapsed - self._slept
 
     def boot_id(self) -> str:
         """The boot identity as set."""
@@ -90,6 +110,11 @@ class ManualClock:
             if not future.done():
                 future.set_result(None)
 
+    def suspend(self, milliseconds: int) -> None:
+        """Let the machine sleep: both clocks pass, `awake` does not."""
+        self._slept += milliseconds
+        self.advance(milliseconds)
+
     def step_wall(self, milliseconds: int) -> None:
         """Move the wall clock alone, as a person or a time server would."""
         self._now += milliseconds
@@ -98,6 +123,7 @@ class ManualClock:
         """Start a new boot: elapsed time begins again."""
         self._boot = boot
         self._elapsed = 0
+        self._slept = 0
 
     async def sleep(self, milliseconds: int) -> None:
         """Wait until `advance` has passed that much elapsed time."""
