@@ -1,0 +1,99 @@
+"""Work orders as rows: made together with their scope, first task and first request for approval."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from engine.actors import Actor
+from engine.dispatch.approvals import Sealed, ask_approval
+from engine.dispatch.budgets import create_scope, project_scope
+from engine.errors import NotFound
+from engine.ids import new_id
+from engine.instants import Instant
+from engine.scheduling.tasks import create_task
+from engine.states import Purpose
+from engine.storage import Rx, Subject, Tx
+from engine.work_order import WorkOrderSpec, work_order_from_json
+
+
+def create_work_order(
+    tx: Tx, spec: WorkOrderSpec, lane: str, sealed: Sealed, actor: Actor, key: str | None, *, now: Instant
+) -> str:
+    """Add a work order with its scope, its IMPLEMENT task and the request for its approval; return its id.
+
+    ``lane`` is the workspace's canonical path. A repeat with the same ``key`` returns the first one's id.
+    """
+    if key is not None:
+        known = tx.one("SELECT id FROM work_order WHERE request_key = ?", (key,))
+        if known is not None:
+            return str(known["id"])
+    work_order_id = new_id(now)
+    number = next_number(tx, "work_order")
+    scope_id = create_scope(
+        tx, project_scope(tx, spec.project, actor, now), "WORK_ORDER", f"WO-{number}", spec.limits, actor, now
+    )
+    tx.run(
+        """INSERT INTO work_order(id, number, title, workspace, lane, project, scope_id, spec, state,
+             corrections_allowed, requested_by_kind, requested_by, request_key, created_at, changed_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'ACTIVE', ?, ?, ?, ?, ?, ?)""",
+        (
+            work_order_id,
+            number,
+            spec.title,
+            spec.workspace,
+            lane,
+            spec.project,
+            scope_id,
+            json.dumps(spec.to_json()),
+            spec.correction.max_corrections,
+            actor.kind,
+            actor.name,
+            key,
+            now,
+            now,
+        ),
+    )
+    tx.journal(
+        "work_order.created",
+        Subject("work_order", work_order_id),
+        actor,
+        now,
+        work_order_id=work_order_id,
+        detail={"number": number, "title": spec.title, "workspace": spec.workspace, "project": spec.project},
+    )
+    task_id = create_task(
+        tx,
+        work_order_row(tx, work_order_id),
+        Purpose.IMPLEMENT,
+        spec.implementation,
+        actor=actor,
+        now=now,
+        due_at=spec.due_at,
+    )
+    ask_approval(tx, task_id, sealed, actor, spec.approval_life_ms, now=now)
+    return work_order_id
+
+
+def next_number(tx: Tx, name: str) -> int:
+    """The next value of a named counter, starting at 1."""
+    row = tx.one(
+        """INSERT INTO counter(name, value) VALUES (?, 1)
+           ON CONFLICT (name) DO UPDATE SET value = counter.value + 1 RETURNING value""",
+        (name,),
+    )
+    assert row is not None
+    return int(row["value"])
+
+
+def work_order_row(rx: Rx, work_order_id: str) -> sqlite3.Row:
+    """The row of a work order; `NotFound` if there is none."""
+    row = rx.one("SELECT * FROM work_order WHERE id = ?", (work_order_id,))
+    if row is None:
+        raise NotFound(f"Work order {work_order_id} does not exist.", do="Look at the list of work orders.")
+    return row
+
+
+def spec_of(work_order: sqlite3.Row) -> WorkOrderSpec:
+    """The work order as it was asked for."""
+    return work_order_from_json(json.loads(work_order["spec"]))
