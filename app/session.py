@@ -1,0 +1,204 @@
+"""One open data folder as the console sees it: the engine, what is selected, what changed, what runs.
+
+Everything that a panel needs comes from here, and nothing is global.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from app.alerts import Alerts
+from app.settings import Settings
+from app.widgets.times import Times
+from engine.actors import Actor
+from engine.errors import PraxisError
+from engine.states import NodeKind
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+    from engine.views.values import EngineStatus
+
+CHANGES_INTERVAL_MS = 50
+"""Views hear of changes at most every 50 ms, 20 times a second."""
+
+STATUS_INTERVAL_MS = 2000
+"""How often the foot line is read again when nothing changes (queue and latency move without a commit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the command bar acts on: the engine, a work order or a task; ``label`` says it to the person."""
+
+    kind: NodeKind
+    id: str
+    label: str
+
+
+WHOLE_ENGINE = Selection(NodeKind.ENGINE, "", "the whole engine")
+
+
+class ChangeLike(Protocol):
+    """One journal row in short, as the engine tells it."""
+
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+
+    @property
+    def subject_kind(self) -> str: ...  # noqa: D102
+
+    @property
+    def subject_id(self) -> str: ...  # noqa: D102
+
+    @property
+    def work_order_id(self) -> str | None: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed since the last time this was told: everything of one or more commits together.
+
+    ``subjects`` are (subject kind, id) pairs, ``kinds`` the kinds of the journal rows, ``work_orders`` the
+    orders they belong to.
+    """
+
+    subjects: frozenset[tuple[str, str]]
+    kinds: frozenset[str]
+    work_orders: frozenset[str]
+    last_sequence: int
+
+    def touches(self, *subject_kinds: str) -> bool:
+        """Whether anything of these kinds of subject changed."""
+        return any(kind in subject_kinds for kind, _ in self.subjects)
+
+    def ids(self, subject_kind: str) -> frozenset[str]:
+        """The identities of this kind of subject that changed."""
+        return frozenset(identity for kind, identity in self.subjects if kind == subject_kind)
+
+
+class Session(QObject):
+    """The console's hold on one engine.
+
+    Signals: ``changed(Changes)`` at most 20 times a second; ``status_changed(EngineStatus)``;
+    ``selection_changed(Selection)``; ``navigated(page key, subject id or "")``; ``failed(PraxisError)`` when
+    a spawned task ended with an error that is meant for a person.
+    """
+
+    changed = Signal(object)
+    status_changed = Signal(object)
+    selection_changed = Signal(object)
+    navigated = Signal(str, str)
+    failed = Signal(object)
+
+    def __init__(self, engine: Engine, actor: Actor, settings: Settings, times: Times) -> None:
+        super().__init__()
+        self.engine = engine
+        self.actor = actor
+        self.settings = settings
+        self.times = times
+        self.alerts = Alerts(self)
+        self.selection = WHOLE_ENGINE
+        self.status: EngineStatus | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._pending: list[ChangeLike] = []
+        self._last_sequence = 0
+        self._reading_status = False
+        self._status_is_stale = False
+        self._closing = False
+        self._quiet = QTimer(self, interval=CHANGES_INTERVAL_MS, singleShot=True)
+        self._quiet.setTimerType(Qt.TimerType.PreciseTimer)
+        self._quiet.timeout.connect(self._tell_changes)
+        self._status_timer = QTimer(self, interval=STATUS_INTERVAL_MS)
+        self._status_timer.timeout.connect(self.refresh_status)
+
+    # ------------------------------------------------------------------------------------------ tasks
+
+    def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        """Run ``work`` as a task that is not forgotten: a failure is told at once, its end awaited at close.
+
+        A `PraxisError` goes to ``failed`` (the window shows it); anything else is a fault of the program and
+        goes to the loop's exception handler (log and dialog).
+        """
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
+        return task
+
+    def _task_ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, PraxisError):
+            if not self._closing:
+                self.failed.emit(error)
+            return
+        task.get_loop().call_exception_handler(
+            {"message": f"The task “{task.get_name()}” failed.", "exception": error, "task": task}
+        )
+
+    # ------------------------------------------------------------------------------------- selection
+
+    def select(self, selection: Selection | None) -> None:
+        """Choose what the command bar acts on; None is the whole engine."""
+        chosen = selection or WHOLE_ENGINE
+        if chosen != self.selection:
+            self.selection = chosen
+            self.selection_changed.emit(chosen)
+
+    def open_page(self, key: str, subject_id: str = "") -> None:
+        """Bring a page to the front and let it show ``subject_id``, if it is one of its own."""
+        self.navigated.emit(key, subject_id)
+
+    # --------------------------------------------------------------------------------------- changes
+
+    def take(self, changes: Iterable[ChangeLike], last_sequence: int) -> None:
+        """Take in what a commit changed. The first after a quiet time is told at once, the rest together."""
+        self._pending.extend(changes)
+        self._last_sequence = max(self._last_sequence, last_sequence)
+        if not self._quiet.isActive():
+            self._tell_changes()
+
+    def _tell_changes(self) -> None:
+        if not self._pending:
+            return
+        taken, self._pending = self._pending, []
+        self._quiet.start()
+        told = Changes(
+            frozenset((change.subject_kind, change.subject_id) for change in taken),
+            frozenset(change.kind for change in taken),
+            frozenset(change.work_order_id for change in taken if change.work_order_id is not None),
+            self._last_sequence,
+        )
+        self.changed.emit(told)
+        self.refresh_status()
+
+    # ---------------------------------------------------------------------------------------- status
+
+    def refresh_status(self) -> None:
+        """Read the engine's status again; calls that come while one is being read become one more."""
+        if self._closing:
+            return
+        if self._reading_status:
+            self._status_is_stale = True
+            return
+        self._reading_status = True
+        self.spawn(self._read_status(), "read status")
+
+    async def _read_status(self) -> None:
+        try:
+            while True:
+                self._status_is_stale = False
+                status = await self.engine.status()
+                if status != self.status:
+                    self.status = status
+                    self.status_changed.emit(status)
+                if not self._status_is_stale:
+                    return
+                await asyncio.sleep(CHANGES_INTERVAL_MS / 1000)
+        finally:
+            self._reading_status = False

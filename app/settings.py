@@ -1,0 +1,90 @@
+"""What the console remembers of itself: window state and view settings, in an INI file of the data folder.
+
+Nothing that the engine goes by is kept here.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QByteArray, QSettings
+
+from app.theme import Density, ThemeChoice
+from app.widgets.times import Zone
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+FILE_NAME = "console.ini"
+
+
+class Settings:
+    """Typed access to the INI file. A value that cannot be read counts as not set."""
+
+    def __init__(self, folder: Path) -> None:
+        self._store = QSettings(str(folder / FILE_NAME), QSettings.Format.IniFormat)
+
+    @property
+    def theme(self) -> ThemeChoice:
+        """Which theme was chosen."""
+        return self._choice("view/theme", ThemeChoice.AUTO)
+
+    @theme.setter
+    def theme(self, value: ThemeChoice) -> None:
+        self._store.setValue("view/theme", value.value)
+
+    @property
+    def density(self) -> Density:
+        """Which density was chosen."""
+        return self._choice("view/density", Density.COMFORTABLE)
+
+    @density.setter
+    def density(self, value: Density) -> None:
+        self._store.setValue("view/density", value.value)
+
+    @property
+    def zone(self) -> Zone:
+        """In which zone times are written."""
+        return self._choice("view/zone", Zone.LOCAL)
+
+    @zone.setter
+    def zone(self, value: Zone) -> None:
+        self._store.setValue("view/zone", value.value)
+
+    @property
+    def page(self) -> str:
+        """The key of the page that was open last, or ``""``."""
+        return str(self._store.value("window/page", ""))
+
+    @page.setter
+    def page(self, value: str) -> None:
+        self._store.setValue("window/page", value)
+
+    @property
+    def told_about_tray(self) -> bool:
+        """Whether the person has been told that closing the window keeps the engine running."""
+        return str(self._store.value("window/told_about_tray", "")) == "yes"
+
+    @told_about_tray.setter
+    def told_about_tray(self, value: bool) -> None:
+        self._store.setValue("window/told_about_tray", "yes" if value else "")
+
+    def state(self, name: str) -> QByteArray:
+        """The saved state of a window part (geometry, splitter, header), or an empty array."""
+        value = self._store.value(f"state/{name}")
+        return value if isinstance(value, QByteArray) else QByteArray()
+
+    def set_state(self, name: str, value: QByteArray) -> None:
+        """Remember the state of a window part."""
+        self._store.setValue(f"state/{name}", value)
+
+    def save(self) -> None:
+        """Write the file now."""
+        self._store.sync()
+
+    def _choice(self, key: str, fallback: _Choice) -> _Choice:
+        try:
+            return type(fallback)(str(self._store.value(key, fallback.value)))
+        except ValueError:
+            return fallback

@@ -1,0 +1,46 @@
+"""What a page is, and which pages there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QWidget
+
+from app.session import Session
+from app.theme import Tone
+
+if TYPE_CHECKING:
+    from engine.views.values import EngineStatus
+
+
+class PageView(QWidget):
+    """The base of every page's widget: what the shell may ask of it. By default it does nothing."""
+
+    def show_subject(self, subject_id: str) -> None:
+        """Bring the thing with this id into view, if it belongs to this page."""
+
+    def search(self, text: str) -> None:
+        """Show only what matches ``text``; ``""`` shows all."""
+
+    def focus_first(self) -> None:
+        """Put the keyboard focus where work on this page begins."""
+        self.setFocus()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One entry of the rail.
+
+    ``make`` builds the widget when the page is first shown. ``count`` reads the number beside the word from
+    the engine's status (0 or None shows nothing); ``tone`` is the number's tone. ``search_hint`` is what the
+    search field says on this page; without it there is nothing to search.
+    """
+
+    key: str
+    title: str
+    make: Callable[[Session], PageView]
+    count: Callable[[EngineStatus], int] | None = None
+    tone: Tone = Tone.NEUTRAL
+    search_hint: str = ""

@@ -1,0 +1,74 @@
+"""A quiet two-column table of facts: name at the left, value at the right."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
+
+from app.theme import Text, Tone
+from app.widgets.badge import Badge
+from app.widgets.labels import label
+
+
+class KeyValueGrid(QWidget):
+    """Rows of facts. Values wrap and can be selected; a value may be any widget."""
+
+    def __init__(self, name: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        if name:
+            self.setAccessibleName(name)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(14)
+        self._grid.setVerticalSpacing(4)
+        self._grid.setColumnStretch(1, 1)
+        self._rows = 0
+
+    def add(
+        self, name: str, value: str | QWidget, *, code: bool = False, tip: str = "", tone: Tone | None = None
+    ) -> QWidget:
+        """Add a row and return its value widget; ``code`` sets it in monospace, ``tone`` colours it."""
+        head = label(name, muted=True, parent=self)
+        if isinstance(value, str):
+            shown: QWidget = _value(value, code=code, tone=tone, parent=self)
+            shown.setAccessibleName(f"{name}: {value}")
+        else:
+            shown = value
+            if not shown.accessibleName():
+                shown.setAccessibleName(name)
+        if tip:
+            shown.setToolTip(tip)
+        head.setBuddy(shown)
+        top = Qt.AlignmentFlag.AlignTop
+        self._grid.addWidget(head, self._rows, 0, top | Qt.AlignmentFlag.AlignLeft)
+        # A badge keeps its size; everything else takes the width there is, so that it can wrap.
+        place = top | Qt.AlignmentFlag.AlignLeft if isinstance(shown, Badge) else top
+        self._grid.addWidget(shown, self._rows, 1, place)
+        self._rows += 1
+        return shown
+
+    def clear(self) -> None:
+        """Take all rows away."""
+        while (item := self._grid.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        self._rows = 0
+
+
+def _value(text: str, *, code: bool, tone: Tone | None, parent: QWidget) -> QLabel:
+    made = label(text, Text.CODE if code else Text.BODY, wrap=True, selectable=True, parent=parent)
+    made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+    if tone is not None:
+        made.setProperty("role", _TONE_ROLES[tone])
+    return made
+
+
+_TONE_ROLES = {
+    Tone.NEUTRAL: "muted",
+    Tone.LIVE: "",
+    Tone.OK: "ok",
+    Tone.WARN: "warn",
+    Tone.BAD: "danger",
+    Tone.UNKNOWN: "unknown",
+}
