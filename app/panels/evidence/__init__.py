@@ -1,0 +1,1 @@
+"""Evidence: what was observed of each attempt, beside what the worker claims."""
