@@ -7,7 +7,7 @@ at) arrivals go to the end and what is gone leaves its row behind, dimmed and wi
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -43,15 +43,21 @@ def order_of(row: InboxRow) -> Order:
 class Entry:
     """One row of the queue: the waiting requests of one seal, oldest first.
 
-    ``gone`` is the word for how the last of them ended, "" while any waits; ``last`` is then the one that is
-    still shown. ``marks`` are the positions of arguments that differ from a look-alike row.
+    When none waits any more the row is ``gone``; ``last`` is then the one that is still shown, and ``end``
+    the word for how it ended once that is known. ``marks`` are the positions of arguments that differ from
+    a look-alike row.
     """
 
     order: Order
     last: InboxRow
     members: list[InboxRow] = field(default_factory=list)
-    gone: str = ""
+    end: str = ""
     marks: frozenset[int] = frozenset()
+
+    @property
+    def gone(self) -> bool:
+        """Whether none of its requests waits any more."""
+        return not self.members
 
     @property
     def row(self) -> InboxRow:
@@ -170,12 +176,12 @@ class QueueModel(QAbstractListModel):
 
     # What the engine says
 
-    def merge(self, rows: Iterable[InboxRow], gone: Mapping[str, str]) -> None:
-        """Take in requests (new ones and changed ones) and those that wait no more, with the word for it."""
+    def merge(self, rows: Iterable[InboxRow], gone: Iterable[str]) -> None:
+        """Take in requests (new ones and changed ones) and the ids of those that wait no more."""
         touched: list[Entry] = []
         self.about_to_edit.emit()
-        for approval_id, word in gone.items():
-            entry = self._leave(approval_id, word)
+        for approval_id in gone:
+            entry = self._leave(approval_id)
             if entry is not None:
                 touched.append(entry)
         for row in rows:
@@ -187,6 +193,17 @@ class QueueModel(QAbstractListModel):
         if not self._still:
             self._settle()
         self.edited.emit()
+
+    def unnamed_ends(self) -> list[str]:
+        """The requests of rows that have ended but stay in sight, and whose end has no word yet."""
+        return [entry.last.approval_id for entry in self._entries if entry.gone and not entry.end]
+
+    def name_end(self, approval_id: str, word: str) -> None:
+        """Say how a request that stays in sight has ended."""
+        entry = self._by_id.get(approval_id)
+        if entry is not None and entry.gone and entry.end != word:
+            entry.end = word
+            self._say_changed([entry])
 
     def hold_still(self, still: bool) -> None:
         """Let nothing move (true), or let everything find its place again (false)."""
@@ -228,7 +245,7 @@ class QueueModel(QAbstractListModel):
         self.endInsertRows()
         return entry
 
-    def _leave(self, approval_id: str, word: str) -> Entry | None:
+    def _leave(self, approval_id: str) -> Entry | None:
         entry = self._by_id.get(approval_id)
         if entry is None:
             return None
@@ -237,7 +254,7 @@ class QueueModel(QAbstractListModel):
             return None
         entry.members.remove(left)
         if not entry.members:
-            entry.last, entry.gone, entry.marks = left, word, frozenset()
+            entry.last, entry.marks = left, frozenset()
             del self._by_seal[left.seal]
             self._alike[_kind(left)].remove(entry)
         return entry

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
-from tests.app.panels.inbox.samples import inbox_row
 
 from app.panels.inbox.model import Entry, QueueModel, Roles
+from tests.app.panels.inbox.samples import inbox_row
 
 
 def describe(entry: Entry) -> str:
@@ -34,7 +34,7 @@ def seals(model: QueueModel) -> list[str]:
 
 
 def test_b001_identical_seals_stand_in_one_row_with_a_count(model: QueueModel) -> None:
-    model.merge([inbox_row(n, seal="same") for n in range(10)] + [inbox_row(10, seal="other")], {})
+    model.merge([inbox_row(n, seal="same") for n in range(10)] + [inbox_row(10, seal="other")], [])
     assert seals(model) == ["same", "other"]
     assert model.entry(0).count == 10
     assert [row.approval_id for row in model.members("A0003")] == [f"A{n:04d}" for n in range(10)]
@@ -48,46 +48,50 @@ def test_b001_the_changed_argument_of_a_look_alike_is_marked(model: QueueModel) 
             inbox_row(3, argv=("python", "other.py", "--all", "9")),
             inbox_row(4, argv=("python", "fix.py", "--issue", "412"), workspace="/elsewhere"),
         ],
-        {},
+        [],
     )
     assert [sorted(model.entry(row).marks) for row in range(4)] == [[3], [3], [], []]
-    model.merge([], {"A0002": "approved"})
+    model.merge([], ["A0002"])
     assert model.entry(0).marks == frozenset(), "nothing to be told apart from any more"
 
 
 def test_a_count_knows_of_pages_not_read_yet(model: QueueModel) -> None:
-    model.merge([inbox_row(1, seal="same", alike=25)], {})
+    model.merge([inbox_row(1, seal="same", alike=25)], [])
     assert model.entry(0).count == 25
 
 
 def test_arrivals_go_to_their_place_by_age(model: QueueModel) -> None:
-    model.merge([inbox_row(2), inbox_row(4)], {})
-    model.merge([inbox_row(3)], {})
+    model.merge([inbox_row(2), inbox_row(4)], [])
+    model.merge([inbox_row(3)], [])
     assert seals(model) == ["seal 2", "seal 3", "seal 4"]
 
 
 def test_a_group_keeps_its_place_when_its_oldest_is_decided(model: QueueModel) -> None:
-    model.merge([inbox_row(1, seal="a"), inbox_row(2, seal="b"), inbox_row(3, seal="a")], {})
-    model.merge([], {"A0001": "approved"})
+    model.merge([inbox_row(1, seal="a"), inbox_row(2, seal="b"), inbox_row(3, seal="a")], [])
+    model.merge([], ["A0001"])
     assert seals(model) == ["a", "b"]
     assert model.entry(0).row.approval_id == "A0003"
 
 
 def test_b002_held_still_nothing_moves(model: QueueModel) -> None:
-    model.merge([inbox_row(n) for n in (2, 4, 6)], {})
+    model.merge([inbox_row(n) for n in (2, 4, 6)], [])
     model.hold_still(True)
-    model.merge([inbox_row(3), inbox_row(7)], {"A0002": "expired"})
+    model.merge([inbox_row(3), inbox_row(7)], ["A0002"])
     assert seals(model) == ["seal 2", "seal 4", "seal 6", "seal 3", "seal 7"]
-    assert model.entry(0).gone == "expired"
+    assert model.entry(0).gone
     assert model.entry(0).count == 0
+    assert model.unnamed_ends() == ["A0002"]
+    model.name_end("A0002", "expired")
+    assert model.entry(0).end == "expired"
+    assert model.unnamed_ends() == []
     model.hold_still(False)
     assert seals(model) == ["seal 3", "seal 4", "seal 6", "seal 7"]
 
 
 def test_the_row_being_looked_at_stays_until_another_is(model: QueueModel) -> None:
-    model.merge([inbox_row(1), inbox_row(2)], {})
+    model.merge([inbox_row(1), inbox_row(2)], [])
     model.keep("A0001")
-    model.merge([], {"A0001": "withdrawn"})
+    model.merge([], ["A0001"])
     assert seals(model) == ["seal 1", "seal 2"]
     assert model.row_of("A0001") == 0
     model.keep("A0002")
@@ -96,31 +100,31 @@ def test_the_row_being_looked_at_stays_until_another_is(model: QueueModel) -> No
 
 
 def test_asked_again_with_the_same_seal_is_a_row_of_its_own(model: QueueModel) -> None:
-    model.merge([inbox_row(1, seal="a"), inbox_row(2, seal="b")], {})
+    model.merge([inbox_row(1, seal="a"), inbox_row(2, seal="b")], [])
     model.keep("A0001")
-    model.merge([inbox_row(3, seal="a")], {"A0001": "expired"})
-    assert [model.entry(row).gone for row in range(3)] == ["expired", "", ""]
+    model.merge([inbox_row(3, seal="a")], ["A0001"])
+    assert [model.entry(row).gone for row in range(3)] == [True, False, False]
     model.keep("A0003")
     assert seals(model) == ["b", "a"]
 
 
 def test_only_what_changed_is_said_to_have_changed(model: QueueModel) -> None:
-    model.merge([inbox_row(n) for n in range(10)], {})
+    model.merge([inbox_row(n) for n in range(10)], [])
     said: list[tuple[int, int]] = []
     model.dataChanged.connect(lambda first, last: said.append((first.row(), last.row())))
-    model.merge([inbox_row(n) for n in range(10)], {})
+    model.merge([inbox_row(n) for n in range(10)], [])
     assert said == []
-    model.merge([inbox_row(3, changed=True), inbox_row(4, changed=True), inbox_row(8, changed=True)], {})
+    model.merge([inbox_row(3, changed=True), inbox_row(4, changed=True), inbox_row(8, changed=True)], [])
     assert said == [(3, 4), (8, 8)]
 
 
 def test_the_next_that_waits(model: QueueModel) -> None:
-    model.merge([inbox_row(n) for n in range(4)], {})
+    model.merge([inbox_row(n) for n in range(4)], [])
     model.hold_still(True)
-    model.merge([], {"A0002": "approved", "A0003": "approved"})
+    model.merge([], ["A0002", "A0003"])
     assert model.next_waiting(0) == 1
     assert model.next_waiting(1) == 0, "what waits before it, when nothing waits behind"
-    model.merge([], {"A0000": "approved", "A0001": "approved"})
+    model.merge([], ["A0000", "A0001"])
     assert model.next_waiting(0) == -1
 
 
@@ -135,7 +139,7 @@ def test_more_is_asked_for_until_complete(model: QueueModel) -> None:
 
 
 def test_b118_rows_have_a_text_for_screen_readers(model: QueueModel) -> None:
-    model.merge([inbox_row(1, seal="a"), inbox_row(2, seal="a")], {})
+    model.merge([inbox_row(1, seal="a"), inbox_row(2, seal="a")], [])
     index = model.index(0)
     assert index.data(Qt.ItemDataRole.AccessibleTextRole) == "Title 1 2"
     assert index.data(Qt.ItemDataRole.DisplayRole) == "Title 1"
@@ -163,11 +167,11 @@ def test_random_edits_keep_the_model_true(qtbot: QtBot, steps: list[tuple[str, i
         match what:
             case "take" if number not in ended:
                 waiting.setdefault(number, seal)
-                model.merge([inbox_row(number, seal=waiting[number])], {})
+                model.merge([inbox_row(number, seal=waiting[number])], [])
             case "leave" if number in waiting:
                 del waiting[number]
                 ended.add(number)
-                model.merge([], {f"A{number:04d}": "approved"})
+                model.merge([], [f"A{number:04d}"])
             case "still":
                 still = bool(number)
                 model.hold_still(still)
