@@ -155,6 +155,18 @@ class DatabaseNewer(StorageError):
     code = "database_newer"
 
 
+class SchemaMismatch(StorageError):
+    """The database has a schema step that this version of the program does not have in that form."""
+
+    code = "schema_mismatch"
+
+
+class MigrationFailed(StorageError):
+    """An older database could not be brought up to date; it is as it was."""
+
+    code = "migration_failed"
+
+
 class DatabaseDamaged(StorageError):
     """The database is damaged or incomplete."""
 
