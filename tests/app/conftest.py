@@ -1,0 +1,62 @@
+"""What tests of the console share: the product's event loop, and a look for windows left open."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterator, Mapping
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.event_loop import EventLoop
+from app.theme import Theme, ThemeChoice
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], EventLoop]]:
+    return {"qt": lambda: EventLoop(QApplication.instance() or QApplication([]))}
+
+
+def _windows() -> set[QWidget]:
+    return set(QApplication.topLevelWidgets())
+
+
+def _deliver_deletions() -> None:
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+@pytest.fixture(autouse=True)
+def _no_leftover_windows(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves a window open, after closing it so that the next test starts clean."""
+    if "qapp" not in request.fixturenames and QApplication.instance() is None:
+        yield
+        return
+    before = _windows()
+    yield
+    _deliver_deletions()
+    gc.collect()
+    _deliver_deletions()
+    left = _windows() - before
+    names = [f"{type(window).__name__} “{window.windowTitle()}”" for window in left if window.isVisible()]
+    for window in left:
+        window.hide()
+        window.deleteLater()
+    _deliver_deletions()
+    if names:
+        pytest.fail(f"windows left open: {', '.join(names)}", pytrace=False)
+
+
+@pytest.fixture
+def themed(qapp: QApplication) -> Iterator[Theme]:
+    """The light theme, applied to the application for the time of the test."""
+    theme = Theme(qapp, ThemeChoice.LIGHT)
+    yield theme
+    theme.setParent(None)
+    theme.deleteLater()
+    _deliver_deletions()
+    qapp.setStyleSheet("")
