@@ -1,0 +1,164 @@
+"""Verifying the journal: finds rows that were edited, removed, moved or added, and an end that was cut off (E-16).
+
+A verification runs in bounded memory and may be spread over many reads, so that it holds no snapshot for long;
+rows that are appended meanwhile are verified as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.storage.chain import GENESIS, JournalRow, row_hash
+from engine.storage.storage import Storage
+from engine.storage.transaction import Rx
+
+MOST_PROBLEMS = 100
+"""How many problems a report lists; it counts all of them."""
+
+_PAGE = 1_000
+
+
+class Fault(StrEnum):
+    """What can be wrong with a journal."""
+
+    ALTERED = "ALTERED"
+    MISSING = "MISSING"
+    CUT_OFF = "CUT_OFF"
+    SURPLUS = "SURPLUS"
+    NO_HEAD = "NO_HEAD"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalProblem:
+    """One fault and the sequence at which it shows."""
+
+    fault: Fault
+    sequence: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class JournalReport:
+    """How far a verification has come, and what it found.
+
+    ``rows`` have been read, up to ``last_sequence``, whose row has ``last_hash``. With ``finished`` they were
+    compared with the stored head, ``head_sequence`` and ``head_hash``. ``problems`` lists the first
+    `MOST_PROBLEMS`, ``problem_count`` counts all.
+    """
+
+    rows: int = 0
+    last_sequence: int = 0
+    last_hash: str = GENESIS
+    head_sequence: int = 0
+    head_hash: str = GENESIS
+    problems: tuple[JournalProblem, ...] = ()
+    problem_count: int = 0
+    finished: bool = False
+
+    @property
+    def sound(self) -> bool:
+        """Whether all of the journal was read and nothing is wrong with it."""
+        return self.finished and self.problem_count == 0
+
+
+def verify_journal(
+    rx: Rx, so_far: JournalReport | None = None, *, at_most: int | None = None
+) -> JournalReport:
+    """Verify the journal from its start, or go on from ``so_far``, for ``at_most`` rows or to its end."""
+    check = _Check(so_far or JournalReport())
+    left = at_most
+    while left is None or left > 0:
+        wanted = _PAGE if left is None else min(_PAGE, left)
+        found = check.read(rx, wanted)
+        if found < wanted:
+            return check.finish(rx)
+        left = None if left is None else left - found
+    return check.report(finished=False)
+
+
+async def verify_stored_journal(storage: Storage, *, rows_per_read: int = 20_000) -> JournalReport:
+    """Verify the whole journal of an open storage in reads of ``rows_per_read`` rows."""
+    report = JournalReport()
+    while not report.finished:
+        report = await storage.read(verify_journal, report, at_most=rows_per_read)
+    return report
+
+
+class _Check:
+    """The running state of a verification."""
+
+    def __init__(self, so_far: JournalReport) -> None:
+        self._rows = so_far.rows
+        self._sequence = so_far.last_sequence
+        self._hash = so_far.last_hash
+        self._problems = list(so_far.problems)
+        self._problem_count = so_far.problem_count
+
+    def read(self, rx: Rx, wanted: int) -> int:
+        """Verify the next rows and give how many there were."""
+        rows = rx.all(
+            "SELECT sequence, at, epoch, actor_kind, actor_name, subject_kind, subject_id, work_order_id, kind,"
+            " detail, hash FROM journal WHERE sequence > ? ORDER BY sequence LIMIT ?",
+            (self._sequence, wanted),
+        )
+        for row in rows:
+            *content, stored = row
+            self._follow(JournalRow(*content), stored)
+        self._rows += len(rows)
+        return len(rows)
+
+    def _follow(self, row: JournalRow, stored: str) -> None:
+        expected = self._sequence + 1
+        if row.sequence > expected:
+            gone = (
+                f"Row {expected} is"
+                if row.sequence == expected + 1
+                else f"Rows {expected} to {row.sequence - 1} are"
+            )
+            self._note(Fault.MISSING, expected, f"{gone} missing.")
+        elif row_hash(self._hash, row) != stored:
+            self._note(
+                Fault.ALTERED,
+                row.sequence,
+                f"Row {row.sequence} does not continue the row before it: one of them was edited or moved.",
+            )
+        # Whatever was found, go on from what is stored, so that one fault is not told of every later row.
+        self._sequence, self._hash = row.sequence, stored
+
+    def finish(self, rx: Rx) -> JournalReport:
+        """Compare the end with the stored head, in the snapshot in which the end was read."""
+        head = rx.one("SELECT sequence, hash FROM journal_head WHERE id = 1")
+        if head is None:
+            self._note(Fault.NO_HEAD, self._sequence, "The journal's head is missing.")
+            return self.report(finished=True)
+        sequence, digest = int(head["sequence"]), str(head["hash"])
+        if self._sequence < sequence:
+            self._note(
+                Fault.CUT_OFF,
+                self._sequence + 1,
+                f"The journal ends at row {self._sequence} but went up to {sequence}.",
+            )
+        elif self._sequence > sequence:
+            self._note(Fault.SURPLUS, sequence + 1, f"Rows after {sequence} were not written by the engine.")
+        elif self._hash != digest:
+            self._note(Fault.ALTERED, sequence, f"Row {sequence}, the last, is not the one that was written.")
+        return self.report(finished=True, head_sequence=sequence, head_hash=digest)
+
+    def report(self, *, finished: bool, head_sequence: int = 0, head_hash: str = GENESIS) -> JournalReport:
+        """Give the state as a value."""
+        return JournalReport(
+            self._rows,
+            self._sequence,
+            self._hash,
+            head_sequence,
+            head_hash,
+            tuple(self._problems),
+            self._problem_count,
+            finished,
+        )
+
+    def _note(self, fault: Fault, sequence: int, text: str) -> None:
+        self._problem_count += 1
+        if len(self._problems) < MOST_PROBLEMS:
+            self._problems.append(JournalProblem(fault, sequence, text))
