@@ -66,9 +66,10 @@ class Theme(QObject):
         app.setStyle("Fusion")
         QDir.setSearchPaths("icons", [str(files("resources") / "icons")])
         app.setFont(base_font())
-        hints = app.styleHints()
-        hints.colorSchemeChanged.connect(self._system_changed)
-        self._contrast = hints.accessibility()
+        # Both are kept: PySide forgets the accessibility hints when the Python side of their owner goes.
+        self._hints = app.styleHints()
+        self._hints.colorSchemeChanged.connect(self._system_changed)
+        self._contrast = self._hints.accessibility()
         self._contrast.contrastPreferenceChanged.connect(self._system_changed)
         self.tokens = LIGHT
         self._ask_system_for(choice)
@@ -99,7 +100,7 @@ class Theme(QObject):
 
     def _ask_system_for(self, choice: ThemeChoice) -> None:
         """Let the system draw its parts (title bars, file dialogs) in the same scheme."""
-        hints = self._app.styleHints()
+        hints = self._hints
         if choice is ThemeChoice.AUTO:
             hints.unsetColorScheme()
         elif choice is ThemeChoice.LIGHT:
@@ -121,7 +122,7 @@ class Theme(QObject):
                 return HIGH_CONTRAST
         if self._contrast.contrastPreference() is Qt.ContrastPreference.HighContrast:
             return HIGH_CONTRAST
-        return DARK if self._app.styleHints().colorScheme() is Qt.ColorScheme.Dark else LIGHT
+        return DARK if self._hints.colorScheme() is Qt.ColorScheme.Dark else LIGHT
 
     def _apply(self) -> None:
         self.tokens = self._resolve()
