@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QWidget,
 )
+from shiboken6 import isValid
 
 from app.theme import Text
 from app.widgets.buttons import Role, button
@@ -48,9 +49,9 @@ async def opened(dialog: QDialog) -> bool:
     try:
         return await answer
     finally:
-        if not answer.done() or answer.cancelled():
-            dialog.reject()
-        dialog.deleteLater()
+        if isValid(dialog):
+            dialog.hide()
+            dialog.deleteLater()
 
 
 class Question(QDialog):
@@ -252,9 +253,10 @@ async def ask_folder(parent: QWidget, title: str, *, folder: Path | None = None)
 
 
 async def _chosen_file(dialog: QFileDialog) -> Path | None:
-    accepted = await opened(dialog)
+    if not await opened(dialog):
+        return None
     files = dialog.selectedFiles()
-    return Path(files[0]) if accepted and files else None
+    return Path(files[0]) if files else None
 
 
 def check_box(text: str, tip: str, *, on: bool = False, parent: QWidget | None = None) -> QCheckBox:

@@ -19,7 +19,18 @@ from app.theme import Theme, ThemeChoice
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], EventLoop]]:
-    return {"qt": lambda: EventLoop(QApplication.instance() or QApplication([]))}
+    return {"qt": lambda: EventLoop(_application())}
+
+
+def _application() -> QApplication:
+    """The one application of the test run; pytest-qt's ``qapp`` is the same one, whichever comes first."""
+    if not _APPLICATIONS:
+        found = QApplication.instance()
+        _APPLICATIONS.append(found if isinstance(found, QApplication) else QApplication([]))
+    return _APPLICATIONS[0]
+
+
+_APPLICATIONS: list[QApplication] = []
 
 
 def _windows() -> set[QWidget]:
@@ -31,11 +42,9 @@ def _deliver_deletions() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_leftover_windows(request: pytest.FixtureRequest) -> Iterator[None]:
+def _no_leftover_windows() -> Iterator[None]:
     """Fail a test that leaves a window open, after closing it so that the next test starts clean."""
-    if "qapp" not in request.fixturenames and QApplication.instance() is None:
-        yield
-        return
+    _application()
     before = _windows()
     yield
     _deliver_deletions()
