@@ -10,9 +10,9 @@ those of another and with children that are none of ours. The keeper has exactly
   ends the whole tree when the console is gone (end of file on its channel), even after SIGKILL of the
   console.
 
-It is started as ``python -I -S -B keeper.py CHANNEL`` and imports nothing of the engine. A frozen program
-has no such file; its entry point calls `main` when it is started with `KEEPER_SWITCH` (see
-`process_posix.keeper_command`).
+It is started as ``python -I -S -B keeper.py CHANNEL``, imports nothing of the engine and little of the
+library. A frozen program has no such file; its entry point calls `main` when it is started with
+`KEEPER_SWITCH` (see `process_posix.keeper_command`).
 
 The channel is a Unix stream socket with one JSON object a line. To the keeper: ``start`` (after the
 descriptors of the program, stdout and stderr), ``go``, ``end``. From it: ``parked``, ``running``,
@@ -22,7 +22,6 @@ that no locale can change them.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
 import os
@@ -31,9 +30,7 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 KEEPER_SWITCH = "--praxis-keeper"
@@ -48,7 +45,6 @@ LOOK_AGAIN_MS = 25
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_PROC = Path("/proc")
 
 
 class Seen(NamedTuple):
@@ -65,7 +61,8 @@ class Seen(NamedTuple):
 def look_at(pid: int) -> Seen | None:
     """Read one process, None when there is none. ``over``: it has ended and only waits to be collected."""
     try:
-        text = (_PROC / str(pid) / "stat").read_bytes()
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - pathlib loads too slowly
+            text = file.read(4096)
     except (FileNotFoundError, ProcessLookupError):
         return None
     head, _, tail = text.rpartition(b") ")
@@ -77,7 +74,7 @@ def look_at(pid: int) -> Seen | None:
 
 def all_processes() -> list[Seen]:
     """Read every process that can be seen."""
-    found = (look_at(int(name)) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208 - names only
+    found = (look_at(int(name)) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - as above
     return [one for one in found if one is not None]
 
 
@@ -129,6 +126,8 @@ def main(arguments: list[str]) -> int:
     except _ConsoleGone:
         keeper.end_at_once()
     except Exception:
+        import traceback  # only here, since the start of every command waits for our imports
+
         keeper.end_at_once()
         keeper.tell(broken=traceback.format_exc())
     return 0
@@ -180,9 +179,11 @@ class _Keeper:
     # --- starting ------------------------------------------------------------------------------------------
 
     def _take_descriptors(self) -> tuple[int, int, int]:
-        data, descriptors, _, _ = socket.recv_fds(self._channel, 1, 3, socket.MSG_CMSG_CLOEXEC)
+        data, descriptors, _, _ = socket.recv_fds(self._channel, 1, 3)
         if not data:
             raise _ConsoleGone
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
         program, stdout, stderr = descriptors
         return program, stdout, stderr
 
@@ -251,11 +252,13 @@ class _Keeper:
             os.write(report, b"parked")
             if os.read(go, 1) != b"g":
                 os._exit(127)
-            if not job["by_path"]:
-                # Not found: a format that the system runs by an interpreter of its own, which needs the path.
-                with contextlib.suppress(FileNotFoundError):
-                    os.execve(program, argv, environment)
-            os.execve(path, argv, environment)
+            if job["by_path"]:
+                os.execve(path, argv, environment)
+            try:
+                os.execve(program, argv, environment)
+            except FileNotFoundError:
+                # A format that the system runs by an interpreter of its own, which needs the path.
+                os.execve(path, argv, environment)
         except OSError as error:
             os.write(report, f"{where} {error.errno or 0}".encode("ascii"))
         finally:
@@ -397,4 +400,4 @@ class _Keeper:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1:]))  # nothing to tidy up, and the console waits for our end

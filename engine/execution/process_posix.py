@@ -291,6 +291,10 @@ class _Watch:
         killed: dict[tuple[int, int], EndedProcess] = {}
         left: list[keeper_program.Seen] = []
         for _ in range(keeper_program.KILL_PATIENCE_MS // POLL_MS):
+            leader = keeper_program.look_at(session)
+            if leader is not None and leader.started != self._identity.started:
+                left = []  # the number is used again, so nothing of our session was left
+                break
             left = [one for one in keeper_program.all_processes() if one.session == session and not one.over]
             for one in left:
                 if keeper_program.send_signal(one.pid, one.started, signal.SIGKILL):
