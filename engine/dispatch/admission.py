@@ -125,6 +125,7 @@ def admit(
             "intent": intent_id,
         },
     )
+    tx.boundary("admission")
     return Admission(attempt_id, intent_id, task["id"], task["work_order_id"])
 
 
@@ -148,7 +149,15 @@ def refuse_drifted(
     task = task_row(tx, claim["task_id"])
     approval = approval_row(tx, task["approval_id"])
     end_claim(tx, claim, ClaimState.RELEASED, ENGINE, "what would run has changed", now)
-    move_task(tx, task["id"], TaskState.READY, actor=ENGINE, now=now, reason="changed since approved", approval_id=None)
+    move_task(
+        tx,
+        task["id"],
+        TaskState.READY,
+        actor=ENGINE,
+        now=now,
+        reason="changed since approved",
+        approval_id=None,
+    )
     return mark_changed(tx, approval, sealed, differences, life_ms, now=now)
 
 
@@ -166,5 +175,10 @@ def refuse_unplannable(
     move_task(tx, task["id"], TaskState.READY, actor=ENGINE, now=now, reason=reason, approval_id=None)
     end_approval(tx, approval, ApprovalState.CHANGED, ENGINE, reason, now)
     transition(
-        tx, WORK_ORDER, task["work_order_id"], WorkOrderState.DECISION_NEEDED, state_reason=reason, changed_at=now
+        tx,
+        WORK_ORDER,
+        task["work_order_id"],
+        WorkOrderState.DECISION_NEEDED,
+        state_reason=reason,
+        changed_at=now,
     )

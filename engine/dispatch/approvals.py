@@ -79,7 +79,9 @@ def ask_approval(
     assert order is not None
     if order["state"] == WorkOrderState.DECISION_NEEDED:
         transition(tx, WORK_ORDER, task["work_order_id"], WorkOrderState.ACTIVE, state_reason="")
-    approval_id = _insert(tx, task, sealed, actor, add_duration(now, life_ms, "approval life"), now, previous_id, differences)
+    approval_id = _insert(
+        tx, task, sealed, actor, add_duration(now, life_ms, "approval life"), now, previous_id, differences
+    )
     tx.journal(
         "approval.asked",
         Subject("approval", approval_id),
@@ -139,6 +141,7 @@ def approve(
     tx.run("UPDATE task SET approval_id = ? WHERE id = ?", (approval_id, task["id"]))
     _journal_decision(tx, row, actor, now, reason)
     arm_lane(tx, task["lane"], now)
+    tx.boundary("approval")
     return row
 
 
@@ -242,9 +245,7 @@ def mark_changed(
     )
 
 
-def grant_covered(
-    tx: Tx, approval: sqlite3.Row, task: sqlite3.Row, life_ms: int, *, now: Instant
-) -> str:
+def grant_covered(tx: Tx, approval: sqlite3.Row, task: sqlite3.Row, life_ms: int, *, now: Instant) -> str:
     """Approve a validation task by the look that covered it together with its step (E-42b)."""
     sealed = Sealed(approval["validation_plan"], approval["validation_seal"])
     asked_by = Actor(approval["asked_by_kind"], approval["asked_by"])
@@ -295,7 +296,10 @@ def end_approval(
     detail: dict[str, object] | None = None,
 ) -> sqlite3.Row:
     """End an open request, take it from its task, and let the lane's next task come forward."""
-    if to is ApprovalState.WITHDRAWN and approval["state"] not in (ApprovalState.PENDING, ApprovalState.APPROVED):
+    if to is ApprovalState.WITHDRAWN and approval["state"] not in (
+        ApprovalState.PENDING,
+        ApprovalState.APPROVED,
+    ):
         raise WrongState(
             f"The approval is {approval['state']} and can no longer be withdrawn.",
             means="An admission has used it." if approval["state"] == ApprovalState.CONSUMED else "",
@@ -321,7 +325,9 @@ def end_approval(
 def require_reason(reason: str, what: str) -> None:
     """Refuse an empty or over-long reason where one is required."""
     if not reason.strip():
-        raise InvalidValue(f"To {what}, give a reason.", do="Say in a few words why; it is kept in the journal.")
+        raise InvalidValue(
+            f"To {what}, give a reason.", do="Say in a few words why; it is kept in the journal."
+        )
     if len(reason) > 4000:
         raise InvalidValue("The reason is longer than 4,000 characters.", do="Shorten it.")
 
@@ -381,7 +387,12 @@ def _need_decision(tx: Tx, approval: sqlite3.Row, reason: str, now: Instant) -> 
     order = tx.one("SELECT state FROM work_order WHERE id = ?", (approval["work_order_id"],))
     if order is not None and order["state"] == WorkOrderState.ACTIVE:
         transition(
-            tx, WORK_ORDER, approval["work_order_id"], WorkOrderState.DECISION_NEEDED, state_reason=reason, changed_at=now
+            tx,
+            WORK_ORDER,
+            approval["work_order_id"],
+            WorkOrderState.DECISION_NEEDED,
+            state_reason=reason,
+            changed_at=now,
         )
 
 

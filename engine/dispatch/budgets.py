@@ -29,7 +29,7 @@ _COUNTERS = {
 def root_scope(tx: Tx, limits: BudgetLimits, *, now: Instant) -> str:
     """The id of the root scope, made with these limits if the folder is new."""
     row = tx.one("SELECT id FROM scope WHERE kind = 'ROOT'")
-    return row["id"] if row else create_scope(tx, None, "ROOT", "everything", limits, ENGINE, now)
+    return str(row["id"]) if row else create_scope(tx, None, "ROOT", "everything", limits, ENGINE, now)
 
 
 def project_scope(tx: Tx, name: str, actor: Actor, now: Instant) -> str:
@@ -87,18 +87,24 @@ def limits_of(rx: Rx, scope_id: str) -> BudgetLimits:
     rows = {
         row["partition"]: row
         for row in rx.all(
-            "SELECT partition, cost_limit, active_ms_limit FROM scope_partition WHERE scope_id = ?", (scope_id,)
+            "SELECT partition, cost_limit, active_ms_limit FROM scope_partition WHERE scope_id = ?",
+            (scope_id,),
         )
     }
     if not rows:
         raise NotFound(f"Scope {scope_id} does not exist.", do="Look at the budgets for its name.")
     execution, handoff = rows[Partition.EXECUTION], rows[Partition.HANDOFF]
     return BudgetLimits(
-        execution["cost_limit"], execution["active_ms_limit"], handoff["cost_limit"], handoff["active_ms_limit"]
+        execution["cost_limit"],
+        execution["active_ms_limit"],
+        handoff["cost_limit"],
+        handoff["active_ms_limit"],
     )
 
 
-def set_limits(tx: Tx, scope_id: str, limits: BudgetLimits, actor: Actor, reason: str, *, now: Instant) -> None:
+def set_limits(
+    tx: Tx, scope_id: str, limits: BudgetLimits, actor: Actor, reason: str, *, now: Instant
+) -> None:
     """Change a scope's limits. A limit below present exposure is allowed: it only stops what is new."""
     _require_limits(limits)
     before = limits_of(tx, scope_id)
@@ -117,8 +123,18 @@ def set_limits(tx: Tx, scope_id: str, limits: BudgetLimits, actor: Actor, reason
         now,
         detail={
             "reason": reason,
-            "before": [before.execution_cost, before.execution_active_ms, before.handoff_cost, before.handoff_active_ms],
-            "after": [limits.execution_cost, limits.execution_active_ms, limits.handoff_cost, limits.handoff_active_ms],
+            "before": [
+                before.execution_cost,
+                before.execution_active_ms,
+                before.handoff_cost,
+                before.handoff_active_ms,
+            ],
+            "after": [
+                limits.execution_cost,
+                limits.execution_active_ms,
+                limits.handoff_cost,
+                limits.handoff_active_ms,
+            ],
         },
     )
     unblock_resources(tx, now)
@@ -193,5 +209,6 @@ def _require_limits(limits: BudgetLimits) -> None:
         value = getattr(limits, name)
         if type(value) is not int or value < 0:
             raise InvalidValue(
-                f"Limit {name} {value!r} is not a whole number of 0 or more.", do="Give whole units and milliseconds."
+                f"Limit {name} {value!r} is not a whole number of 0 or more.",
+                do="Give whole units and milliseconds.",
             )

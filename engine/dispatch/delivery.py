@@ -42,6 +42,7 @@ def deliver(tx: Tx, intent_id: str, worker_id: str, epoch: int, *, now: Instant)
            VALUES (?, ?, ?, ?, ?, ?)""",
         (delivery_id, intent_id, attempt["id"], worker_id, epoch, now),
     )
+    tx.boundary("delivery")
     return Delivery(delivery_id, attempt["id"])
 
 
@@ -50,6 +51,7 @@ def acknowledge(tx: Tx, delivery_id: str, worker_id: str, epoch: int, *, now: In
     delivery = own_delivery(tx, delivery_id, worker_id, epoch)
     _step(tx, delivery["attempt_id"], AttemptState.ACKNOWLEDGED, worker_id, now)
     tx.run("UPDATE delivery SET acknowledged_at = ? WHERE id = ?", (now, delivery_id))
+    tx.boundary("acknowledgement")
 
 
 def record_started(
@@ -63,12 +65,13 @@ def record_started(
            WHERE id = ?""",
         (now, pid, started, boot, delivery_id),
     )
+    tx.boundary("start")
 
 
-def own_delivery(rx: Rx, delivery_id: str, worker_id: str, epoch: int) -> sqlite3.Row:
+def own_delivery(tx: Tx, delivery_id: str, worker_id: str, epoch: int) -> sqlite3.Row:
     """The row of a delivery that this worker took under this, the current, epoch; a typed refusal otherwise."""
-    require_epoch(rx, epoch)
-    delivery = rx.one("SELECT * FROM delivery WHERE id = ?", (delivery_id,))
+    require_epoch(tx, epoch)
+    delivery = tx.one("SELECT * FROM delivery WHERE id = ?", (delivery_id,))
     if delivery is None:
         raise NotFound(f"Delivery {delivery_id} does not exist.", do="Take the intent first.")
     if delivery["worker_id"] != worker_id or delivery["epoch"] != epoch:
@@ -109,11 +112,20 @@ def settle_abandoned_attempts(tx: Tx, epoch: int, limit: int = 100, *, now: Inst
 
 def void_attempt(tx: Tx, attempt: sqlite3.Row, reason: str, now: Instant) -> None:
     """End an attempt that provably started nothing: exposure released, task READY behind a new approval."""
-    transition(tx, ATTEMPT, attempt["id"], AttemptState.VOIDED, reason_code="voided", reason=reason, ended_at=now)
+    transition(
+        tx, ATTEMPT, attempt["id"], AttemptState.VOIDED, reason_code="voided", reason=reason, ended_at=now
+    )
     move_exposure(tx, attempt["id"], ExposureState.RELEASED, now)
     _journal(tx, attempt, "attempt.voided", ENGINE, now, {"reason": reason})
     move_task(
-        tx, attempt["task_id"], TaskState.READY, actor=ENGINE, now=now, reason=reason, approval_id=None, ready_at=now
+        tx,
+        attempt["task_id"],
+        TaskState.READY,
+        actor=ENGINE,
+        now=now,
+        reason=reason,
+        approval_id=None,
+        ready_at=now,
     )
 
 
@@ -162,5 +174,10 @@ def _journal(
     tx: Tx, attempt: sqlite3.Row, kind: str, actor: Actor, now: Instant, detail: dict[str, object]
 ) -> None:
     tx.journal(
-        kind, Subject("attempt", attempt["id"]), actor, now, work_order_id=attempt["work_order_id"], detail=detail
+        kind,
+        Subject("attempt", attempt["id"]),
+        actor,
+        now,
+        work_order_id=attempt["work_order_id"],
+        detail=detail,
     )

@@ -75,7 +75,8 @@ def claim_tasks(
     looks = 0
     while len(claims) < wanted and looks < wanted + EXTRA_LOOKS:
         heads = tx.all(
-            "SELECT * FROM task WHERE armed_at IS NOT NULL ORDER BY armed_at, id LIMIT ?", (wanted - len(claims),)
+            "SELECT * FROM task WHERE armed_at IS NOT NULL ORDER BY armed_at, id LIMIT ?",
+            (wanted - len(claims),),
         )
         if not heads:
             break
@@ -83,13 +84,14 @@ def claim_tasks(
         for task in heads:
             if _gates_open(tx, task, now):
                 claims.append(_claim(tx, task, worker_id, epoch, lease_until, now))
+    tx.boundary("claim")
     return tuple(claims)
 
 
 def renew_claim(tx: Tx, claim_id: str, worker_id: str, epoch: int, lease_ms: int, *, now: Instant) -> Instant:
     """Extend a lease to ``now + lease_ms``; never shortens it, never revives an expired one. Returns its end."""
     claim = live_claim(tx, claim_id, worker_id, epoch, now)
-    lease_until = max(claim["lease_until"], add_duration(now, require_duration(lease_ms, "lease"), "lease"))
+    lease_until: Instant = max(claim["lease_until"], add_duration(now, require_duration(lease_ms, "lease"), "lease"))
     tx.run("UPDATE claim SET lease_until = ?, renewals = renewals + 1 WHERE id = ?", (lease_until, claim_id))
     tx.journal(
         "claim.renewed",
@@ -106,7 +108,12 @@ def release_claim(tx: Tx, claim_id: str, worker_id: str, epoch: int, reason: str
     claim = live_claim(tx, claim_id, worker_id, epoch, now)
     end_claim(tx, claim, ClaimState.RELEASED, Actor(ActorKind.WORKER, worker_id), reason, now)
     move_task(
-        tx, claim["task_id"], TaskState.READY, actor=Actor(ActorKind.WORKER, worker_id), now=now, reason=reason
+        tx,
+        claim["task_id"],
+        TaskState.READY,
+        actor=Actor(ActorKind.WORKER, worker_id),
+        now=now,
+        reason=reason,
     )
 
 
@@ -159,7 +166,8 @@ def recover_abandoned_claims(tx: Tx, epoch: int, limit: int = 100, *, now: Insta
     require_epoch(tx, epoch)
     require_batch(limit)
     rows = tx.all(
-        "SELECT * FROM claim WHERE state = 'LIVE' AND lease_until <= ? ORDER BY lease_until, id LIMIT ?", (now, limit)
+        "SELECT * FROM claim WHERE state = 'LIVE' AND lease_until <= ? ORDER BY lease_until, id LIMIT ?",
+        (now, limit),
     )
     if len(rows) < limit:
         rows += tx.all(
@@ -171,6 +179,7 @@ def recover_abandoned_claims(tx: Tx, epoch: int, limit: int = 100, *, now: Insta
         reason = "lease ended" if claim["lease_until"] <= now else "coordinator was replaced"
         end_claim(tx, claim, ClaimState.EXPIRED, ENGINE, reason, now)
         move_task(tx, claim["task_id"], TaskState.READY, actor=ENGINE, now=now, reason=reason)
+    tx.boundary("claim_recovery")
     return tuple(claim["id"] for claim in rows)
 
 

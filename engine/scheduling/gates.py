@@ -139,7 +139,9 @@ def _hold_gate(rx: Rx, task: sqlite3.Row) -> Gate:
     where = {"ENGINE": "the engine", "SCOPE": "its scope", "WORK_ORDER": "the work order", "TASK": "the task"}
     first = holds[0]
     return Gate(
-        "hold", False, f"{first['kind']} on {where[first['node_kind']]} by {first['actor']}: {first['reason']}"
+        "hold",
+        False,
+        f"{first['kind']} on {where[first['node_kind']]} by {first['actor']}: {first['reason']}",
     )
 
 

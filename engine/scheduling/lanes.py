@@ -60,7 +60,8 @@ def standing_block(tx: Tx, task: sqlite3.Row) -> str | None:
 def block_task(tx: Tx, task_id: str, lane: str, blocked_by: str, now: Instant) -> None:
     """Take an armed task out of its lane's head because a standing gate closed, and arm the next."""
     tx.run(
-        "UPDATE task SET armed_at = NULL, blocked_by = ? WHERE id = ? AND state = 'READY'", (blocked_by, task_id)
+        "UPDATE task SET armed_at = NULL, blocked_by = ? WHERE id = ? AND state = 'READY'",
+        (blocked_by, task_id),
     )
     arm_lane(tx, lane, now)
 

@@ -129,8 +129,10 @@ def drain_due_wakeups(tx: Tx, epoch: int, limit: int = 100, *, now: Instant) -> 
     require_epoch(tx, epoch)
     require_batch(limit)
     due = tx.all(
-        "SELECT id FROM task WHERE state = 'WAITING' AND due_at <= ? ORDER BY due_at, id LIMIT ?", (now, limit)
+        "SELECT id FROM task WHERE state = 'WAITING' AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+        (now, limit),
     )
     for row in due:
         move_task(tx, row["id"], TaskState.READY, actor=ENGINE, now=now, reason="due", ready_at=now)
+    tx.boundary("wakeup")
     return tuple(row["id"] for row in due)

@@ -15,7 +15,13 @@ from engine.storage import Subject, Tx
 
 
 def settle(
-    tx: Tx, attempt: sqlite3.Row, actor: Actor, now: Instant, *, cost: int | None = None, source: str = "reported"
+    tx: Tx,
+    attempt: sqlite3.Row,
+    actor: Actor,
+    now: Instant,
+    *,
+    cost: int | None = None,
+    source: str = "reported",
 ) -> sqlite3.Row:
     """Settle an EXECUTED attempt in every ancestor scope; return its new row.
 

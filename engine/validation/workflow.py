@@ -59,9 +59,7 @@ def record_validation(
         return first
     attempt = attempt_row(tx, attempt_id)
     order = work_order_row(tx, attempt["work_order_id"])
-    evidence = tx.one(
-        "SELECT id FROM evidence WHERE attempt_id = ?", (validating_attempt_id or attempt_id,)
-    )
+    evidence = tx.one("SELECT id FROM evidence WHERE attempt_id = ?", (validating_attempt_id or attempt_id,))
     if attempt["state"] != AttemptState.EXECUTED or evidence is None:
         raise WrongState(
             f"The attempt is {attempt['state']}; only an executed attempt with evidence can be judged.",
@@ -70,7 +68,9 @@ def record_validation(
         )
     exhausted = verdict is Verdict.FAILED and order["corrections_made"] >= order["corrections_allowed"]
     if verdict is Verdict.UNKNOWN:
-        mark_unknown(tx, attempt, "validation_unknown", reason or "The validation gave no clear answer.", actor, now)
+        mark_unknown(
+            tx, attempt, "validation_unknown", reason or "The validation gave no clear answer.", actor, now
+        )
     else:
         attempt = settle(
             tx, attempt, actor, now, cost=cost, source="person" if cost is not None else "reported"
@@ -120,11 +120,21 @@ def record_validation(
         return row
     if verdict is Verdict.PASSED:
         move_work_order(
-            tx, order["id"], WorkOrderState.AWAITING_ACCEPTANCE, "Validation passed; accept or reject the work.", ENGINE, now
+            tx,
+            order["id"],
+            WorkOrderState.AWAITING_ACCEPTANCE,
+            "Validation passed; accept or reject the work.",
+            ENGINE,
+            now,
         )
     elif verdict is Verdict.FAILED and exhausted:
         move_work_order(
-            tx, order["id"], WorkOrderState.DECISION_NEEDED, "Validation failed and no correction is left.", ENGINE, now
+            tx,
+            order["id"],
+            WorkOrderState.DECISION_NEEDED,
+            "Validation failed and no correction is left.",
+            ENGINE,
+            now,
         )
     elif verdict is Verdict.FAILED:
         start_correction(tx, order, row, ENGINE, now)
@@ -137,11 +147,22 @@ def validation_of(rx: Rx, attempt_id: str) -> sqlite3.Row | None:
 
 
 def validate_by_person(
-    tx: Tx, attempt_id: str, verdict: Verdict, actor: Actor, reason: str, cost: int | None = None, *, now: Instant
+    tx: Tx,
+    attempt_id: str,
+    verdict: Verdict,
+    actor: Actor,
+    reason: str,
+    cost: int | None = None,
+    *,
+    now: Instant,
 ) -> sqlite3.Row:
     """A person's judgement of an executed attempt whose work order is judged by a person."""
     attempt = attempt_row(tx, attempt_id)
-    spec = spec_of(work_order_row(tx, attempt["work_order_id"]))
+    order = work_order_row(tx, attempt["work_order_id"])
+    first = validation_of(tx, attempt_id)
+    if first is not None:
+        return first
+    spec = spec_of(order)
     if spec.validation.by is not ValidatedBy.PERSON:
         raise WrongState(
             "This work order is judged by its validation command.", do="Wait for the command's result."
@@ -150,14 +171,14 @@ def validate_by_person(
         raise InvalidValue("A judgement needs a reason.", do="Say what you looked at.")
     if cost is not None and (type(cost) is not int or cost < 0):
         raise InvalidValue(f"cost {cost!r} is not a whole number of units.", do="Give 0 or more.")
+    if order["state"] == WorkOrderState.DECISION_NEEDED:
+        move_work_order(tx, order["id"], WorkOrderState.ACTIVE, "", actor, now)
     return record_validation(
         tx, attempt_id, verdict, judged_by="person", actor=actor, now=now, cost=cost, reason=reason
     )
 
 
-def start_correction(
-    tx: Tx, order: sqlite3.Row, validation: sqlite3.Row, actor: Actor, now: Instant
-) -> str:
+def start_correction(tx: Tx, order: sqlite3.Row, validation: sqlite3.Row, actor: Actor, now: Instant) -> str:
     """Make one CORRECT task that refers to what failed; it passes the same gates as any other (E-62)."""
     spec = spec_of(order)
     tx.run("UPDATE work_order SET corrections_made = corrections_made + 1 WHERE id = ?", (order["id"],))

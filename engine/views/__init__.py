@@ -1,1 +1,1 @@
-"""What is shown of the engine's state: frozen values read from one snapshot, for console, CLI and agents alike."""
+"""What is shown of the engine's state: frozen values read from one snapshot, for every interface alike."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.actors import Actor
 from engine.instants import Instant
+from engine.scheduling.gates import Gate
 from engine.states import (
     ApprovalState,
     AttemptState,
@@ -20,15 +21,6 @@ from engine.states import (
     Verdict,
     WorkOrderState,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """One gate of a task (E-23): whether it is open, and why, in words a person understands."""
-
-    name: str
-    open: bool
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +63,7 @@ class BudgetLine:
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
-    """One pending request for approval, as the queue lists it. ``alike`` counts pending ones of the same seal."""
+    """One pending request for approval as the queue lists it; ``alike`` counts those of the same seal."""
 
     approval_id: str
     task_id: str
@@ -203,7 +195,7 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task of a work order with why it is not running (``why``, "" if nothing holds it) and its attempts."""
+    """One task of a work order, why it is not running (``why``, "" if nothing keeps it), and its attempts."""
 
     id: str
     work_order_id: str
@@ -292,7 +284,7 @@ class WorkOrderStory:
 
 @dataclass(frozen=True, slots=True)
 class BlobRef:
-    """One kept file of an evidence: its role (stdout, stderr, artifact, result, manifest), path and digest."""
+    """One kept file of an evidence; ``role`` is stdout, stderr, artifact, result or manifest."""
 
     role: str
     path: str
@@ -304,8 +296,8 @@ class BlobRef:
 class EvidenceView:
     """What was observed of one attempt, and how it was judged.
 
-    While the attempt runs ``evidence`` is None and ``live_stdout``/``live_stderr`` are the files being written;
-    afterwards they are the kept blobs' files. ``evidence`` is the JSON of `engine.execution.evidence.Evidence`.
+    While the attempt runs ``evidence`` is None and ``stdout_file``/``stderr_file`` are the files being written;
+    afterwards they are the kept blobs. ``evidence`` is the JSON of `engine.execution.evidence.Evidence`.
     """
 
     attempt: AttemptRow
@@ -358,3 +350,16 @@ class EngineStatus:
     def engine_hold(self) -> HoldRow | None:
         """The oldest hold on the whole engine, if any."""
         return next((hold for hold in self.holds if hold.node_kind is NodeKind.ENGINE), None)
+
+
+@dataclass(frozen=True, slots=True)
+class DryCheck:
+    """What a work order would be sealed as if it were submitted now; nothing was saved.
+
+    ``warnings`` are sentences about what is allowed but worth a look.
+    """
+
+    plan: Mapping[str, Any]
+    seal: str
+    validation_plan: Mapping[str, Any] | None
+    warnings: tuple[str, ...]

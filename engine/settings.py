@@ -1,0 +1,33 @@
+"""The engine's settings: sizes of batches, leases and slots, as one frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.instants import require_batch, require_duration
+from engine.work_order import BudgetLimits
+
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """How the engine is set. Durations are milliseconds; batches are rows of one transaction (E-26).
+
+    ``slots`` is how many attempts may run at once, each in its own workspace. ``grace_ms`` is the time between
+    asking a process to end and killing it. ``root_limits`` are given to the root scope of a new data folder.
+    """
+
+    lease_ms: int = 60_000
+    recovery_batch: int = 100
+    wakeup_batch: int = 100
+    slots: int = 4
+    grace_ms: int = 5_000
+    root_limits: BudgetLimits = BudgetLimits(1_000, 24 * HOUR_MS, 100, 2 * HOUR_MS)
+
+    def __post_init__(self) -> None:
+        require_duration(self.lease_ms, "lease_ms")
+        require_duration(self.grace_ms, "grace_ms")
+        require_batch(self.recovery_batch, "recovery_batch")
+        require_batch(self.wakeup_batch, "wakeup_batch")
+        require_batch(self.slots, "slots")
