@@ -57,7 +57,7 @@ class Splice:
 class Patch:
     """What one call changed, in order, and where the window now stands in the file.
 
-    ``fresh``: the rows are other ones than before, so positions in the old ones mean nothing.
+    ``fresh``: all rows before are gone, the splices begin with none.
     ``missing``: the file is not there. ``size`` is the file's size, ``begin`` and ``end`` the window's bytes.
     """
 
@@ -218,10 +218,10 @@ class LogSource:
             return self._refuse(f"The file cannot be read: {error.strerror or error}.")
 
     def _refuse(self, problem: str = "") -> Patch:
-        splices = self._replace_all(())
+        self._lines.clear()
         self._begin = self._end = self._size = self._committed = 0
         self._screen = None
-        return self._patch(splices, fresh=True, missing=not problem, problem=problem)
+        return self._patch((), fresh=True, missing=not problem, problem=problem)
 
     def _open_end(self) -> Patch:
         with self._path.open("rb") as file:
@@ -268,9 +268,9 @@ class LogSource:
         self._size = max(size, begin + len(block))
         self._screen = Screen(begin, raw=self._raw)
         self._screen_first = 0
-        splices = self._replace_all(())
+        self._lines.clear()
         self._feed(block)
-        splices += self._take()
+        splices = self._take()
         return self._patch(splices + self._trim_front(), fresh=True)
 
     def _grow(self, size: int, following: bool) -> Patch:
@@ -392,11 +392,6 @@ class LogSource:
         del self._lines[MOST_ROWS:]
         self._screen = None
         return (Splice(MOST_ROWS, surplus, ()),)
-
-    def _replace_all(self, lines: tuple[LogLine, ...]) -> tuple[Splice, ...]:
-        removed = len(self._lines)
-        self._lines[:] = lines
-        return (Splice(0, removed, lines),) if removed or lines else ()
 
     def _pieces(self, block: bytes, origin: int) -> Iterator[Piece]:
         return pieces(block, self.encoding, automatic=self._choice == AUTOMATIC, origin=origin)

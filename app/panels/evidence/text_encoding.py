@@ -86,8 +86,9 @@ def detect(head: bytes, tail: bytes = b"") -> Detection:
     runs = _HIGH_RUN.findall(sample)
     if not runs:
         return Detection("utf-8", "plain ASCII so far")
-    bad = sum(1 for run in runs if not _is_utf8(run))
-    if bad * 20 <= len(runs):
+    good = sum(1 for run in runs if _is_utf8(run))
+    # Bytes of a code page hardly ever form valid UTF-8 by chance, so half of them is proof enough.
+    if good * 2 >= len(runs):
         return Detection("utf-8", "reads as UTF-8")
     return Detection(_guess_code_page(sample, runs), "guessed from its bytes")
 

@@ -23,6 +23,8 @@ class Window:
     def apply(self, patch: Patch | None) -> Window:
         if patch is not None:
             self.patch = patch
+            if patch.fresh:
+                self.lines.clear()
             for splice in patch.splices:
                 assert splice.index + splice.removed <= len(self.lines)
                 self.lines[splice.index : splice.index + splice.removed] = splice.lines
