@@ -15,11 +15,11 @@ from engine.dispatch.work_orders import spec_of, work_order_row
 from engine.errors import InvalidValue, NotFound, WrongState
 from engine.execution.record import Observation, record_observation
 from engine.ids import new_id
-from engine.instants import Instant
+from engine.instants import Instant, require_batch
 from engine.scheduling.tasks import TaskSource, create_task, task_row
 from engine.scheduling.transition import WORK_ORDER, transition
 from engine.states import AttemptState, Outcome, Purpose, Verdict, WorkOrderState
-from engine.storage import Rx, Subject, Tx
+from engine.storage import Rx, Subject, Tx, require_epoch
 from engine.validation.settlement import settle
 from engine.work_order import ValidatedBy
 
@@ -274,6 +274,25 @@ def finish_cancelling(tx: Tx, work_order_id: str, now: Instant) -> None:
     ):
         settle(tx, attempt, ENGINE, now)
     move_work_order(tx, work_order_id, WorkOrderState.CANCELLED, order["state_reason"], ENGINE, now)
+
+
+def finish_cancelled_orders(tx: Tx, epoch: int, limit: int = 100, *, now: Instant) -> tuple[str, ...]:
+    """Finish at most ``limit`` CANCELLING work orders of which nothing is in flight any more; return their ids.
+
+    Needed after a restart, when what was in flight ended without its worker.
+    """
+    require_epoch(tx, epoch)
+    require_batch(limit)
+    rows = tx.all(
+        """SELECT id FROM work_order WHERE state = 'CANCELLING' AND NOT EXISTS (
+             SELECT 1 FROM attempt WHERE attempt.work_order_id = work_order.id AND attempt.state IN
+               ('DISPATCH_AUTHORIZED', 'DELIVERED', 'ACKNOWLEDGED', 'RUNNING'))
+           ORDER BY number LIMIT ?""",
+        (limit,),
+    )
+    for row in rows:
+        finish_cancelling(tx, row["id"], now)
+    return tuple(row["id"] for row in rows)
 
 
 def _after_implementation_run(tx: Tx, attempt: sqlite3.Row, now: Instant) -> None:

@@ -68,6 +68,7 @@ CREATE TABLE work_order (
 ) STRICT;
 CREATE INDEX work_order_changed ON work_order(changed_at, id);
 CREATE INDEX work_order_open ON work_order(number) WHERE ended_at IS NULL;
+CREATE INDEX work_order_cancelling ON work_order(number) WHERE state = 'CANCELLING';
 
 -- armed_at: this READY task is the head of its idle lane and all its standing gates are open; only armed
 -- tasks are looked at by a claim, so a claim costs the same at any backlog (E-17, E-69).

@@ -1,0 +1,514 @@
+"""The engine as one object: the façade that console, command line and channel share.
+
+Each command is one transaction function on the writer thread; each read one function on one snapshot. What
+changed is told to subscribers after its commit. Nothing here holds state that the database does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from engine.actors import ENGINE, Actor
+from engine.clock import Clock, SystemClock
+from engine.control import cancel as cancelling
+from engine.control import decisions, holds
+from engine.control.decisions import Finding
+from engine.control.holds import Node
+from engine.dispatch import approvals, budgets
+from engine.dispatch.approvals import Sealed, ask_approval, expire_approvals
+from engine.dispatch.delivery import settle_abandoned_attempts
+from engine.dispatch.planning import Planner, lane_of, read_secret_key
+from engine.dispatch.work_orders import create_work_order, work_order_row
+from engine.errors import PraxisError
+from engine.execution.blobs import BlobState, BlobStore
+from engine.execution.local_worker import LocalWorker
+from engine.execution.process import guarantee
+from engine.dispatch.steps import step_of_task, steps_of_order
+from engine.policy import Authorize, person_decides
+from engine.scheduling.claims import recover_abandoned_claims
+from engine.scheduling.coordinator import Coordinator, Duty
+from engine.scheduling.gates import Gate, explain
+from engine.scheduling.tasks import drain_due_wakeups, task_row
+from engine.settings import EngineSettings
+from engine.instants import Instant
+from engine.states import AttemptState, HoldKind, TaskState, Verdict, WorkOrderState
+from engine.storage import Boundary, ChangeSet, Rx, Storage, Tx
+from engine.storage.journal import JournalReport, verify_journal
+from engine.validation import workflow
+from engine.views import evidence as evidence_view
+from engine.views import inbox as inbox_view
+from engine.views import journal as journal_view
+from engine.views import status as status_view
+from engine.views import work_orders as order_view
+from engine.views.values import (
+    ApprovalCard,
+    AttemptRow,
+    DryCheck,
+    EngineStatus,
+    EvidenceView,
+    HoldRow,
+    InboxRow,
+    JournalRow,
+    QuietMeter,
+    ValidationRow,
+    WorkOrderRow,
+    WorkOrderStory,
+)
+from engine.work_order import WorkOrderSpec
+
+T = TypeVar("T")
+
+ROWS_PER_CHECK = 20_000
+
+IN_FLIGHT = (
+    AttemptState.DISPATCH_AUTHORIZED,
+    AttemptState.DELIVERED,
+    AttemptState.ACKNOWLEDGED,
+    AttemptState.RUNNING,
+)
+
+_NUDGING = frozenset(
+    {
+        "approval.approved",
+        "approval.covered",
+        "approval.changed",
+        "task.created",
+        "task.ready",
+        "task.cancelled",
+        "task.succeeded",
+        "task.failed",
+        "task.unknown",
+        "hold.released",
+        "scope.limits_changed",
+        "attempt.settled",
+        "lane.unlocked",
+    }
+)
+"""Changes after which a claim, or a new request for approval, may be possible."""
+
+class Engine:
+    """One open data folder with its coordinator and its local worker. It belongs to one event loop."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        settings: EngineSettings,
+        authorize: Authorize,
+    ) -> None:
+        self._storage = storage
+        self._authorize = authorize
+        self._asking = asyncio.Lock()
+        self.clock = clock
+        self.settings = settings
+        self._planner = Planner(read_secret_key(storage.folder), clock)
+        self._blobs = BlobStore(storage.folder / "blobs")
+        self._coordinator = Coordinator(
+            storage,
+            clock,
+            (
+                Duty(settle_abandoned_attempts, settings.recovery_batch),
+                Duty(recover_abandoned_claims, settings.recovery_batch),
+                Duty(drain_due_wakeups, settings.wakeup_batch),
+                Duty(expire_approvals, settings.recovery_batch),
+                Duty(workflow.finish_cancelled_orders, settings.recovery_batch),
+            ),
+            self._ask_missing,
+        )
+        self._worker = LocalWorker(
+            storage, clock, settings, self._planner, self._blobs, workflow.conclude_execution
+        )
+        self._unsubscribe = storage.subscribe(self._on_changes)
+
+    @classmethod
+    async def open(
+        cls,
+        folder: Path,
+        *,
+        clock: Clock | None = None,
+        boundary: Boundary | None = None,
+        automatic: bool = True,
+        settings: EngineSettings = EngineSettings(),
+        authorize: Authorize = person_decides,
+        program: str = "praxis",
+    ) -> Engine:
+        """Own ``folder``, take a new epoch, judge what an earlier one left, and begin to work.
+
+        With ``automatic=False`` nothing is claimed or swept by itself: the caller runs `reconcile_once` and
+        `work_once`. ``boundary`` is for tests (E-13). Raises a `StorageError` that says what is wrong.
+        """
+        clock = clock or SystemClock()
+        storage = await Storage.open(folder, clock=clock, boundary=boundary, program=program)
+        try:
+            engine = cls(storage, clock, settings, authorize)
+            await engine._begin(automatic)
+        except BaseException:
+            await storage.close()
+            raise
+        return engine
+
+    async def _begin(self, automatic: bool) -> None:
+        await self._storage.write(budgets.root_scope, self.settings.root_limits, control=True)
+        epoch = await self._coordinator.take_over()
+        await self._worker.register(epoch)
+        if automatic:
+            self._coordinator.start()
+            self._worker.start()
+
+    async def close(self) -> None:
+        """Stop claiming, stop what runs (it becomes UNKNOWN), and close the folder."""
+        self._unsubscribe()
+        await self._coordinator.stop()
+        await self._worker.stop()
+        await self._storage.close()
+
+    @property
+    def folder(self) -> Path:
+        """The data folder."""
+        return self._storage.folder
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of this coordinator."""
+        return self._coordinator.epoch
+
+    @property
+    def place_warning(self) -> str:
+        """What is risky about where the data folder lies, or ""."""
+        return self._storage.place.warning or ""
+
+    def subscribe(self, listener: Callable[[ChangeSet], None]) -> Callable[[], None]:
+        """Have ``listener`` called in the loop after each commit; returns how to end it."""
+        return self._storage.subscribe(listener)
+
+    async def reconcile_once(self) -> dict[str, tuple[str, ...]]:
+        """One bounded pass of everything that waits; the identities it processed, by duty (E-26)."""
+        return await self._coordinator.reconcile_once()
+
+    async def work_once(self) -> int:
+        """Claim what can be claimed now and run it to its end; how many attempts were made or refused."""
+        return await self._worker.work_once()
+
+    # Commands
+
+    async def submit(self, spec: WorkOrderSpec, actor: Actor, *, key: str | None = None) -> WorkOrderRow:
+        """Plan, seal and save a work order, with the request for its approval in the inbox."""
+        self._authorize(actor, "submit")
+        planned = await asyncio.to_thread(self._planner.plan, steps_of_order(spec)[0])
+        lane = await asyncio.to_thread(lane_of, spec.workspace)
+        identity = await self._write(create_work_order, spec, lane, planned.sealed, actor, key)
+        row = await self.work_order_row(identity)
+        assert row is not None
+        return row
+
+    async def check(self, spec: WorkOrderSpec) -> DryCheck:
+        """Plan a work order as `submit` would, and save nothing."""
+        plans = [await asyncio.to_thread(self._planner.plan, step) for step in steps_of_order(spec)]
+        sealed = plans[0].sealed
+        return DryCheck.of(sealed.plan, sealed.seal, plans[1].sealed.plan if len(plans) > 1 else None)
+
+    async def approve(
+        self,
+        approval_id: str,
+        actor: Actor,
+        *,
+        seal: str,
+        covers_validation: bool = False,
+        look_ms: int | None = None,
+        reason: str = "",
+    ) -> ApprovalCard:
+        """Approve exactly the plan whose seal was shown."""
+        self._authorize(actor, "approve")
+        await self._write(
+            partial(approvals.approve, covers_validation=covers_validation, look_ms=look_ms, reason=reason),
+            approval_id,
+            actor,
+            seal,
+        )
+        return await self.approval(approval_id)
+
+    async def approve_alike(
+        self, approval_ids: Sequence[str], actor: Actor, *, seal: str, look_ms: int | None = None
+    ) -> tuple[ApprovalCard, ...]:
+        """Approve several requests of one exact seal, all or none."""
+        self._authorize(actor, "approve")
+        await self._write(partial(approvals.approve_alike, look_ms=look_ms), tuple(approval_ids), actor, seal)
+        return tuple([await self.approval(approval_id) for approval_id in approval_ids])
+
+    async def reject(self, approval_id: str, actor: Actor, reason: str) -> ApprovalCard:
+        """Reject a request with a reason."""
+        self._authorize(actor, "reject")
+        await self._write(approvals.reject, approval_id, actor, reason)
+        return await self.approval(approval_id)
+
+    async def withdraw(self, approval_id: str, actor: Actor, reason: str = "") -> ApprovalCard:
+        """Take back a request or an approval that nothing has used yet."""
+        self._authorize(actor, "withdraw")
+        await self._write(approvals.withdraw, approval_id, actor, reason)
+        return await self.approval(approval_id)
+
+    async def ask_again(self, task_id: str, actor: Actor) -> ApprovalCard:
+        """Plan a READY task afresh and ask for its approval again."""
+        self._authorize(actor, "submit")
+        step, previous = await self._storage.read(step_of_task, task_id)
+        planned = await asyncio.to_thread(self._planner.plan, step)
+        approval_id = await self._write(
+            partial(ask_approval, previous_id=previous),
+            task_id,
+            planned.sealed,
+            actor,
+            step.spec.approval_life_ms,
+        )
+        return await self.approval(approval_id)
+
+    async def pause(
+        self, node: Node, actor: Actor, *, reason: str = "", key: str | None = None
+    ) -> HoldRow:
+        """Start nothing new below a node until resume; what runs goes on."""
+        return await self._place_hold(node, HoldKind.PAUSE, actor, reason, key)
+
+    async def hold(self, node: Node, actor: Actor, *, reason: str, key: str | None = None) -> HoldRow:
+        """Start nothing new below a node until its reason is answered; what runs goes on."""
+        return await self._place_hold(node, HoldKind.HOLD, actor, reason, key)
+
+    async def resume(
+        self, node: Node, actor: Actor, *, reason: str = "", key: str | None = None
+    ) -> tuple[str, ...]:
+        """Lift the pauses and holds on a node; returns their ids."""
+        self._authorize(actor, "resume")
+        return await self._write(holds.resume, node, actor, reason, key)
+
+    async def cancel(self, node: Node, actor: Actor, *, reason: str, key: str | None = None) -> None:
+        """Cancel everything below a node and stop what runs (it becomes UNKNOWN)."""
+        self._authorize(actor, "cancel")
+        for attempt_id in await self._write(cancelling.cancel, node, actor, reason, key):
+            self._worker.request_stop(attempt_id)
+
+    async def stop_attempt(self, attempt_id: str, actor: Actor, reason: str) -> None:
+        """Stop a running attempt; it becomes UNKNOWN, since a kill proves nothing."""
+        self._authorize(actor, "cancel")
+        if await self._write(cancelling.request_stop, attempt_id, actor, reason):
+            self._worker.request_stop(attempt_id)
+
+    async def accept(self, work_order_id: str, actor: Actor, reason: str = "") -> WorkOrderRow:
+        """Accept validated work."""
+        return await self._decide("accept", decisions.accept, work_order_id, actor, reason)
+
+    async def reject_work(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow:
+        """Reject the work of an order."""
+        return await self._decide("reject", decisions.reject_work, work_order_id, actor, reason)
+
+    async def allow_correction(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow:
+        """Allow one more correction after the rule was exhausted."""
+        return await self._decide("decide", decisions.allow_correction, work_order_id, actor, reason)
+
+    async def validate_again(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow:
+        """Make a new validation of a result that was executed but not judged."""
+        return await self._decide("decide", decisions.validate_again, work_order_id, actor, reason)
+
+    async def validate_by_person(
+        self, attempt_id: str, verdict: Verdict, actor: Actor, *, reason: str, actual_cost: int | None = None
+    ) -> ValidationRow:
+        """Judge an executed attempt by its criteria, as a person."""
+        self._authorize(actor, "decide")
+        await self._write(workflow.validate_by_person, attempt_id, verdict, actor, reason, actual_cost)
+        row = await self._storage.read(order_view.validation_for, attempt_id)
+        assert row is not None
+        return row
+
+    async def reconcile(
+        self,
+        attempt_id: str,
+        finding: Finding,
+        actor: Actor,
+        *,
+        reason: str,
+        cost: int | None = None,
+        active_ms: int | None = None,
+    ) -> AttemptRow:
+        """End an UNKNOWN by a recorded decision."""
+        self._authorize(actor, "reconcile")
+        await self._write(decisions.reconcile, attempt_id, finding, actor, reason, cost, active_ms)
+        return await self._storage.read(order_view.attempt, attempt_id)
+
+    # Reads
+
+    async def status(self) -> EngineStatus:
+        """The facts of the foot line and the rail."""
+        counts = await self._storage.read(status_view.counts)
+        health = self._storage.health()
+        return EngineStatus(
+            epoch=self.epoch,
+            folder=str(self.folder),
+            holds=counts.holds,
+            pending_approvals=counts.pending_approvals,
+            open_work_orders=counts.open_work_orders,
+            running=counts.running,
+            unknown=counts.unknown,
+            awaiting_decision=counts.awaiting_decision,
+            waiting_control=health.waiting_control,
+            waiting_background=health.waiting_background,
+            latency_ms=health.latency_ms.p50,
+            last_sequence=counts.last_sequence,
+            superseded=self._coordinator.superseded,
+        )
+
+    async def inbox(self, *, after: str | None = None, limit: int = 200) -> tuple[InboxRow, ...]:
+        """Pending requests for approval, oldest first."""
+        return await self._storage.read(inbox_view.inbox, after, limit)
+
+    async def inbox_row(self, approval_id: str) -> InboxRow | None:
+        """One pending request as the queue lists it, or None if it is not pending."""
+        return await self._storage.read(inbox_view.inbox_row, approval_id)
+
+    async def approval(self, approval_id: str) -> ApprovalCard:
+        """Everything about one request for approval."""
+        return await self._storage.read(
+            inbox_view.approval_card, approval_id, guarantee(), self.clock.now()
+        )
+
+    async def quiet_meter(self) -> QuietMeter:
+        """Decisions in the last hour and their median look time."""
+        return await self._storage.read(inbox_view.quiet_meter, self.clock.now())
+
+    async def work_orders(
+        self,
+        *,
+        after: str | None = None,
+        limit: int = 200,
+        text: str = "",
+        states: Sequence[WorkOrderState] = (),
+    ) -> tuple[WorkOrderRow, ...]:
+        """Work orders, newest change first."""
+        return await self._storage.read(
+            order_view.work_orders, after, limit, text, tuple(states), self.clock.now()
+        )
+
+    async def work_order_row(self, work_order_id: str) -> WorkOrderRow | None:
+        """One work order as lists show it, or None."""
+        return await self._storage.read(order_view.work_order, work_order_id, self.clock.now())
+
+    async def work_order(self, name: str) -> WorkOrderStory:
+        """The story of the work order ``WO-118``, ``118`` or an id."""
+        return await self._storage.read(order_view.story, name, self.clock.now())
+
+    async def attempts(
+        self, *, after: str | None = None, limit: int = 200, states: Sequence[AttemptState] = ()
+    ) -> tuple[AttemptRow, ...]:
+        """Attempts, newest first."""
+        return await self._storage.read(order_view.attempts, after, limit, tuple(states))
+
+    async def running(self) -> tuple[AttemptRow, ...]:
+        """Attempts in flight."""
+        return await self.attempts(limit=1000, states=IN_FLIGHT)
+
+    async def evidence(self, attempt_id: str) -> EvidenceView:
+        """What was observed of an attempt; while it runs, where its output is being written."""
+        folder = self._worker.run_folder(attempt_id)
+        return await self._storage.read(evidence_view.evidence, attempt_id, folder, self._blobs.path)
+
+    async def verify_blob(self, sha256: str) -> BlobState:
+        """Read a kept file again and compare it with its digest."""
+        return await asyncio.to_thread(self._blobs.verify, sha256)
+
+    async def explain(self, task_id: str) -> tuple[Gate, ...]:
+        """All gates of a task, each with open or closed and why."""
+        return await self._storage.read(explain, task_id, self.clock.now())
+
+    async def journal(
+        self, *, after: int = 0, before: int | None = None, limit: int = 500, work_order_id: str | None = None
+    ) -> tuple[JournalRow, ...]:
+        """Rows of the journal in ascending order: the oldest above ``after``, or the newest below ``before``."""
+        return await self._storage.read(journal_view.journal, after, before, limit, work_order_id)
+
+    async def verify_journal(
+        self, progress: Callable[[int, int], None] | None = None
+    ) -> JournalReport:
+        """Check the whole chain of the journal; ``progress`` gets rows checked and the newest sequence."""
+        report = JournalReport()
+        newest = await self._storage.read(journal_view.last_sequence)
+        while not report.finished:
+            report = await self._storage.read(verify_journal, report, at_most=ROWS_PER_CHECK)
+            if progress is not None:
+                progress(report.rows, newest)
+        return report
+
+    # What the façade does for itself
+
+    async def _write(self, function: Callable[..., T], *arguments: object) -> T:
+        return await self._storage.write(function, *arguments, control=True)
+
+    async def _place_hold(
+        self, node: Node, kind: HoldKind, actor: Actor, reason: str, key: str | None
+    ) -> HoldRow:
+        self._authorize(actor, "hold")
+        row = await self._write(holds.place_hold, node, kind, reason, actor, key)
+        return await self._storage.read(order_view.hold_row, row)
+
+    async def _decide(
+        self,
+        right: str,
+        function: Callable[..., object],
+        work_order_id: str,
+        actor: Actor,
+        reason: str,
+    ) -> WorkOrderRow:
+        self._authorize(actor, right)
+        await self._write(function, work_order_id, actor, reason)
+        row = await self.work_order_row(work_order_id)
+        assert row is not None
+        return row
+
+    async def _ask_missing(self) -> None:
+        """Ask for the approval of every READY task of an active work order that has no request yet."""
+        async with self._asking:
+            for task_id in await self._storage.read(_unasked, self.settings.recovery_batch):
+                step, previous = await self._storage.read(step_of_task, task_id)
+                try:
+                    planned = await asyncio.to_thread(self._planner.plan, step)
+                except PraxisError as error:
+                    await self._storage.write(_cannot_ask, task_id, str(error))
+                    continue
+                await self._storage.write(
+                    _ask_if_missing, task_id, planned.sealed, step.spec.approval_life_ms, previous
+                )
+
+    def _on_changes(self, changes: ChangeSet) -> None:
+        if any(change.kind in _NUDGING for change in changes.changes):
+            self._worker.nudge()
+            self._coordinator.nudge()
+
+
+def _unasked(rx: Rx, limit: int) -> tuple[str, ...]:
+    rows = rx.all(
+        """SELECT task.id FROM task JOIN work_order ON work_order.id = task.work_order_id
+           WHERE task.state = 'READY' AND task.approval_id IS NULL AND work_order.state = 'ACTIVE'
+             AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.task_id = task.id
+               AND approval.state IN ('PENDING', 'APPROVED'))
+           ORDER BY task.ready_at, task.id LIMIT ?""",
+        (limit,),
+    )
+    return tuple(row["id"] for row in rows)
+
+
+def _ask_if_missing(
+    tx: Tx, task_id: str, sealed: Sealed, life_ms: int, previous: str | None, *, now: Instant
+) -> None:
+    """Ask unless somebody has asked, or the task has moved on, since it was found."""
+    task = task_row(tx, task_id)
+    order = work_order_row(tx, task["work_order_id"])
+    asked = tx.one("SELECT 1 FROM approval WHERE task_id = ? AND state IN ('PENDING', 'APPROVED')", (task_id,))
+    if task["state"] == TaskState.READY and order["state"] == WorkOrderState.ACTIVE and asked is None:
+        ask_approval(tx, task_id, sealed, ENGINE, life_ms, now=now, previous_id=previous)
+
+
+def _cannot_ask(tx: Tx, task_id: str, reason: str, *, now: Instant) -> None:
+    task = task_row(tx, task_id)
+    if work_order_row(tx, task["work_order_id"])["state"] == WorkOrderState.ACTIVE:
+        workflow.move_work_order(
+            tx, task["work_order_id"], WorkOrderState.DECISION_NEEDED, reason, ENGINE, now
+        )

@@ -1,0 +1,321 @@
+"""The local worker: claims, looks again at what would run, is admitted, runs it, and reports what it saw.
+
+One attempt after another passes through the same steps, each its own commit: claim, admission (after the plan was
+made again and compared with the approved seal), delivery, acknowledgement, start, evidence. The command itself
+runs in a thread of its own. Whatever goes wrong after the acknowledgement ends as UNKNOWN, never in silence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.actors import ENGINE
+from engine.clock import LONGEST_SLEEP_MS, Clock
+from engine.dispatch.admission import Admission, admit, refuse_drifted, refuse_unplannable
+from engine.dispatch.approvals import approval_row
+from engine.dispatch.delivery import (
+    Delivery,
+    acknowledge,
+    attempt_row,
+    deliver,
+    mark_unknown,
+    own_delivery,
+    record_started,
+)
+from engine.dispatch.differences import differences
+from engine.dispatch.plan import plan_from_json
+from engine.dispatch.planning import PlannedStep, Planner
+from engine.dispatch.steps import step_of_task
+from engine.errors import Fenced, PraxisError, Refused, StaleEpoch, StorageClosed, WrongState
+from engine.execution.blobs import BlobStore
+from engine.execution.observe import Execution, observe
+from engine.execution.process import ProcessIdentity, Stop, StopReason
+from engine.instants import Instant
+from engine.scheduling.claims import Claim, claim_tasks, register_worker, release_claim, renew_claim
+from engine.scheduling.tasks import task_row
+from engine.settings import EngineSettings
+from engine.states import AttemptState
+from engine.storage import Rx, Storage, Tx
+
+LOCAL_WORKER_ID = "local"
+
+Conclude = Callable[..., None]
+"""The transaction function that records an `Observation` and takes the workflow's next step."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Approved:
+    """What was approved for a claimed task."""
+
+    approval_id: str
+    plan: str
+    seal: str
+
+
+class LocalWorker:
+    """Runs admitted attempts on this machine, at most ``settings.slots`` at once, one per workspace."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        settings: EngineSettings,
+        planner: Planner,
+        blobs: BlobStore,
+        conclude: Conclude,
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._settings = settings
+        self._planner = planner
+        self._blobs = blobs
+        self._conclude = conclude
+        self._threads = ThreadPoolExecutor(settings.slots, thread_name_prefix="attempt")
+        self._epoch = 0
+        self._nudged = asyncio.Event()
+        self._repeating: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
+        self._stops: dict[str, Stop] = {}
+        self._closing = False
+
+    async def register(self, epoch: int) -> None:
+        """Register under a coordinator's epoch; claims are made under it from now on."""
+        self._epoch = epoch
+        await self._storage.write(
+            register_worker, LOCAL_WORKER_ID, "local", self._settings.slots, epoch, control=True
+        )
+
+    def start(self) -> None:
+        """Begin to claim and run in the background."""
+        self._repeating = asyncio.create_task(self._repeat(), name="local worker")
+
+    def nudge(self) -> None:
+        """Say that a claim may be possible; a hint that may be lost without harm."""
+        self._nudged.set()
+
+    async def stop(self) -> None:
+        """Claim nothing more, stop what runs (it becomes UNKNOWN) and wait until that is recorded."""
+        self._closing = True
+        if self._repeating is not None:
+            self._repeating.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._repeating
+        for stop in self._stops.values():
+            stop.request(StopReason.SHUTDOWN)
+        await asyncio.gather(*self._running, return_exceptions=True)
+        self._threads.shutdown(wait=True)
+
+    def request_stop(self, attempt_id: str) -> None:
+        """Ask for the end of a running attempt; nothing happens if it has ended."""
+        stop = self._stops.get(attempt_id)
+        if stop is not None:
+            stop.request(StopReason.PERSON)
+
+    def run_folder(self, attempt_id: str) -> Path:
+        """Where the output of an attempt is written while it runs."""
+        return self._storage.folder / "runs" / attempt_id
+
+    async def work_once(self) -> int:
+        """Claim what can be claimed now and take it to its end; returns the number of claims."""
+        claims = await self._claim()
+        await asyncio.gather(*(self._take(claim) for claim in claims))
+        return len(claims)
+
+    async def _repeat(self) -> None:
+        while True:
+            self._nudged.clear()
+            try:
+                for claim in await self._claim():
+                    task = asyncio.create_task(self._take(claim), name=f"attempt of {claim.task_id}")
+                    self._running.add(task)
+                    task.add_done_callback(self._running.discard)
+            except (StaleEpoch, StorageClosed):
+                return
+            except PraxisError:
+                _log.exception("Claiming did not work; it is tried again.")
+            await self._wait()
+
+    async def _wait(self) -> None:
+        nudge = asyncio.create_task(self._nudged.wait())
+        sleep = asyncio.create_task(self._clock.sleep(LONGEST_SLEEP_MS))
+        try:
+            await asyncio.wait((nudge, sleep), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            nudge.cancel()
+            sleep.cancel()
+            await asyncio.gather(nudge, sleep, return_exceptions=True)
+
+    async def _claim(self) -> tuple[Claim, ...]:
+        return await self._storage.write(
+            claim_tasks, LOCAL_WORKER_ID, self._epoch, self._settings.slots, self._settings.lease_ms
+        )
+
+    async def _take(self, claim: Claim) -> None:
+        """Take one claimed task through admission and execution; every refusal is recorded where it belongs."""
+        try:
+            admitted = await self._admit(claim)
+            if admitted is not None:
+                await self._execute(*admitted)
+        except (Fenced, StorageClosed) as error:
+            _log.info("Claim %s was lost: %s", claim.id, error)
+        finally:
+            self._nudged.set()
+
+    async def _admit(self, claim: Claim) -> tuple[Admission, PlannedStep] | None:
+        approved = await self._storage.read(_approved, claim.task_id)
+        if approved is None:
+            await self._release(claim, "its approval has ended")
+            return None
+        renewal = asyncio.create_task(self._renew(claim))
+        try:
+            step, _ = await self._storage.read(step_of_task, claim.task_id)
+            planned = await asyncio.get_running_loop().run_in_executor(None, self._planner.plan, step)
+        except PraxisError as error:
+            if isinstance(error, Fenced | StorageClosed):
+                raise
+            await self._storage.write(
+                refuse_unplannable, claim.id, LOCAL_WORKER_ID, self._epoch, str(error), control=True
+            )
+            return None
+        finally:
+            renewal.cancel()
+            await asyncio.gather(renewal, return_exceptions=True)
+        if planned.sealed.seal != approved.seal:
+            await self._storage.write(
+                refuse_drifted,
+                claim.id,
+                LOCAL_WORKER_ID,
+                self._epoch,
+                planned.sealed,
+                differences(plan_from_json(json.loads(approved.plan)), planned.prepared.plan),
+                step.spec.approval_life_ms,
+                control=True,
+            )
+            return None
+        try:
+            admission = await self._storage.write(
+                admit, claim.id, LOCAL_WORKER_ID, self._epoch, planned.sealed.seal, control=True
+            )
+        except Refused as error:
+            await self._release(claim, error.what)
+            return None
+        return admission, planned
+
+    async def _renew(self, claim: Claim) -> None:
+        """Keep the lease while the plan is made again; a big workspace may take longer than one lease."""
+        while True:
+            passed = 0
+            while passed < self._settings.lease_ms // 3:
+                await self._clock.sleep(LONGEST_SLEEP_MS)
+                passed += LONGEST_SLEEP_MS
+            await self._storage.write(
+                renew_claim, claim.id, LOCAL_WORKER_ID, self._epoch, self._settings.lease_ms
+            )
+
+    async def _release(self, claim: Claim, reason: str) -> None:
+        with contextlib.suppress(WrongState):
+            await self._storage.write(
+                release_claim, claim.id, LOCAL_WORKER_ID, self._epoch, reason, control=True
+            )
+
+    async def _execute(self, admission: Admission, planned: PlannedStep) -> None:
+        stop = self._stops[admission.attempt_id] = Stop()
+        delivery: Delivery | None = None
+        try:
+            delivery = await self._storage.write(
+                deliver, admission.intent_id, LOCAL_WORKER_ID, self._epoch, control=True
+            )
+            await self._storage.write(
+                acknowledge, delivery.id, LOCAL_WORKER_ID, self._epoch, control=True
+            )
+            if await self._storage.read(_stop_was_requested, admission.attempt_id):
+                stop.request(StopReason.PERSON)
+            if self._closing:
+                stop.request(StopReason.SHUTDOWN)
+            loop = asyncio.get_running_loop()
+            execution = Execution(
+                prepared=planned.prepared,
+                run_folder=self.run_folder(admission.attempt_id),
+                attempt_id=admission.attempt_id,
+                grace_ms=self._settings.grace_ms,
+            )
+            observation = await loop.run_in_executor(
+                self._threads,
+                observe,
+                execution,
+                stop,
+                self._clock,
+                self._blobs,
+                self._started_callback(loop, delivery.id),
+            )
+            await self._storage.write(
+                self._conclude, delivery.id, LOCAL_WORKER_ID, self._epoch, observation, control=True
+            )
+        except (Fenced, StorageClosed, WrongState):
+            raise
+        except Exception as error:
+            _log.exception("Attempt %s was lost by its worker.", admission.attempt_id)
+            if delivery is not None:
+                await self._storage.write(
+                    _lose, delivery.id, LOCAL_WORKER_ID, self._epoch, _lost_sentence(error), control=True
+                )
+        finally:
+            self._stops.pop(admission.attempt_id, None)
+
+    def _started_callback(
+        self, loop: asyncio.AbstractEventLoop, delivery_id: str
+    ) -> Callable[[ProcessIdentity], None]:
+        """Commit RUNNING from the attempt's thread, before the program is let go."""
+
+        def started(identity: ProcessIdentity) -> None:
+            asyncio.run_coroutine_threadsafe(
+                self._storage.write(
+                    record_started,
+                    delivery_id,
+                    LOCAL_WORKER_ID,
+                    self._epoch,
+                    identity.pid,
+                    str(identity.started),
+                    identity.boot,
+                    control=True,
+                ),
+                loop,
+            ).result()
+
+        return started
+
+
+def _approved(rx: Rx, task_id: str) -> _Approved | None:
+    approval_id = task_row(rx, task_id)["approval_id"]
+    if approval_id is None:
+        return None
+    row = approval_row(rx, approval_id)
+    return _Approved(row["id"], row["plan"], row["seal"])
+
+
+def _stop_was_requested(rx: Rx, attempt_id: str) -> bool:
+    return attempt_row(rx, attempt_id)["stop_requested_at"] is not None
+
+
+def _lose(
+    tx: Tx, delivery_id: str, worker_id: str, epoch: int, reason: str, *, now: Instant
+) -> None:
+    """Say that the worker lost sight of an attempt it had taken: UNKNOWN, exposure kept."""
+    delivery = own_delivery(tx, delivery_id, worker_id, epoch)
+    attempt = attempt_row(tx, delivery["attempt_id"])
+    if attempt["state"] in (AttemptState.DELIVERED, AttemptState.ACKNOWLEDGED, AttemptState.RUNNING):
+        mark_unknown(tx, attempt, "worker_lost", reason, ENGINE, now)
+
+
+def _lost_sentence(error: Exception) -> str:
+    said = str(error).strip() or type(error).__name__
+    return f"The worker lost sight of the command; what it did is not known. ({said})"
