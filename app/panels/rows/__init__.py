@@ -1,0 +1,18 @@
+"""Long lists that change: a paged model of rows, its feed from the engine, its list view and card delegate."""
+
+from app.panels.rows.card import Card, CardBadge, CardDelegate, CardLine
+from app.panels.rows.feed import RowFeed
+from app.panels.rows.model import Column, Roles, RowModel
+from app.panels.rows.row_list import RowList
+
+__all__ = [
+    "Card",
+    "CardBadge",
+    "CardDelegate",
+    "CardLine",
+    "Column",
+    "Roles",
+    "RowFeed",
+    "RowList",
+    "RowModel",
+]
