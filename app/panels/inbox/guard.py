@@ -93,9 +93,10 @@ class AttentionGuard:
         self._looked_ms = 0
         self._looking_since = None
 
-    def require(self, must_see: Sequence[str]) -> None:
-        """Change which commands the decision covers; what was seen of them stays seen."""
+    def require(self, must_see: Sequence[str], *, decidable: bool = True) -> None:
+        """Change what the decision covers, and whether there is one to make; what was seen stays seen."""
         self._must_see = tuple(must_see)
+        self._decidable = decidable
 
     def saw_end(self, name: str) -> None:
         """Say that the end of this command's argv was visible."""
@@ -111,11 +112,14 @@ class AttentionGuard:
             self._looking_since = now
         self._watched = visible
 
+    def disturb(self) -> None:
+        """Say that what is shown may be changing: arming begins again."""
+        self._armed_from = self._elapsed()
+
     def activate(self) -> None:
         """Say that the window just became active: that press decides nothing, and arming begins again."""
-        now = self._elapsed()
-        self._activated_at = now
-        self._armed_from = now
+        self._activated_at = self._elapsed()
+        self.disturb()
 
     def set_busy(self, busy: bool) -> None:
         """Say whether a decision is on its way to the engine; none is sent twice."""

@@ -168,6 +168,18 @@ class QueueModel(QAbstractListModel):
         entry = self._by_id.get(approval_id)
         return () if entry is None else tuple(entry.members)
 
+    def find(self, subject_id: str) -> str | None:
+        """The oldest waiting request with this id, or of the task or work order with it."""
+        return next(
+            (
+                row.approval_id
+                for entry in self._entries
+                for row in entry.members
+                if subject_id in (row.approval_id, row.task_id, row.work_order_id)
+            ),
+            None,
+        )
+
     def next_waiting(self, row: int) -> int:
         """The next row after ``row`` in which something waits, else the nearest before it, else -1."""
         after = range(row + 1, len(self._entries))

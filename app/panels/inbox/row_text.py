@@ -117,6 +117,18 @@ def meta_line(entry: Entry, times: Times) -> str:
     )
 
 
+def meta_words(row: InboxRow, times: Times) -> str:
+    """The same of one request alone, with who asked."""
+    return " · ".join(
+        (
+            folder_name(row.workspace),
+            one_line(row.title),
+            state_word(row.purpose),
+            f"asked {times.age(row.asked_at)} by {one_line(str(row.asked_by))}",
+        )
+    )
+
+
 def badges(entry: Entry, times: Times) -> tuple[RowBadge, ...]:
     """What is remarkable about a row, the weightiest first."""
     if entry.gone:

@@ -1,0 +1,14 @@
+"""The inbox: requests for approval, and the sealed card on which they are decided."""
+
+from app.panels.inbox.page import InboxView
+from app.shell.pages import Page
+from app.theme import Tone
+from engine.views.values import EngineStatus
+
+
+def _waiting(status: EngineStatus) -> int:
+    return status.pending_approvals
+
+
+PAGE = Page("inbox", "Inbox", InboxView, count=_waiting, tone=Tone.LIVE)
+"""The page as the shell's rail lists it."""
