@@ -24,32 +24,37 @@ P = ParamSpec("P")
 READERS = 3
 """Connections in the pool; further reads wait for one."""
 
+STEPS_BETWEEN_LOOKS = 10_000
+"""Steps of SQLite's machine, well under a millisecond, between two looks at whether the read is still wanted."""
+
 
 class Readers:
     """A small pool of reading connections; it belongs to the running loop."""
 
-    def __init__(self, path: Path, connections: list[aiosqlite.Connection]) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._connections = connections
-        self._idle = list(connections)
-        self._free = asyncio.Semaphore(len(connections))
+        self._connections: list[aiosqlite.Connection] = []
+        self._idle: list[aiosqlite.Connection] = []
+        self._free = asyncio.Semaphore(0)
         self._closing = False
 
     @classmethod
     async def open(cls, path: Path) -> Readers:
         """Open the connections; a writer must have opened the file before."""
-        readers = cls(path, [])
+        readers = cls(path)
         try:
             for _ in range(READERS):
                 connection = aiosqlite.Connection(partial(connect_reader, path), iter_chunk_size=64)
                 # A program that ends without closing must still end.
                 connection._thread.daemon = True  # noqa: SLF001
-                readers._connections.append(connection)
                 await connection
+                readers._connections.append(connection)
+                readers._idle.append(connection)
+                readers._free.release()
         except BaseException:
             await readers.close()
             raise
-        return cls(path, readers._connections)
+        return readers
 
     async def run(
         self, function: Callable[Concatenate[Rx, P], R], *arguments: P.args, **options: P.kwargs
@@ -60,28 +65,35 @@ class Readers:
             self._free.release()
             raise closed_error()
         connection = self._idle.pop()
-        database = connection._conn  # noqa: SLF001
+        stop = _Stop()
         hop: asyncio.Task[R] = asyncio.ensure_future(
             connection._execute(  # type: ignore[no-untyped-call]  # noqa: SLF001
-                _in_snapshot, self._path, database, lambda rx: function(rx, *arguments, **options)
+                _in_snapshot,
+                self._path,
+                connection._conn,  # noqa: SLF001
+                stop,
+                lambda rx: function(rx, *arguments, **options),
             )
         )
         hop.add_done_callback(partial(self._give_back, connection))
         try:
             await asyncio.wait([hop])
         except asyncio.CancelledError:
-            database.interrupt()
+            stop.asked = True
             raise
         return hop.result()
 
     async def close(self) -> None:
         """Let the reads that have begun end, refuse those that wait, and end the threads."""
         self._closing = True
-        ends = [connection.stop() for connection in self._connections]
+        try:
+            for _ in self._connections:
+                await self._free.acquire()
+        finally:
+            ends = [connection.stop() for connection in self._connections]
         await asyncio.gather(*(end for end in ends if end is not None))
         for connection in self._connections:
             connection._thread.join()  # noqa: SLF001
-        self._free.release()
 
     def _give_back(self, connection: aiosqlite.Connection, hop: asyncio.Task[R]) -> None:
         if not hop.cancelled():
@@ -90,8 +102,21 @@ class Readers:
         self._free.release()
 
 
-def _in_snapshot(path: Path, database: sqlite3.Connection, function: Callable[[Rx], R]) -> R:
+class _Stop:
+    """Whether a read has been cancelled; SQLite asks every so many steps of a statement."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __call__(self) -> bool:
+        return self.asked
+
+
+def _in_snapshot(path: Path, database: sqlite3.Connection, stop: _Stop, function: Callable[[Rx], R]) -> R:
     rx = Rx(database)
+    database.set_progress_handler(stop, STEPS_BETWEEN_LOOKS)
     try:
         database.execute("BEGIN")
         return function(rx)
@@ -102,5 +127,6 @@ def _in_snapshot(path: Path, database: sqlite3.Connection, function: Callable[[R
         raise answer from error
     finally:
         rx.end()
+        database.set_progress_handler(None, 0)
         if database.in_transaction:
-            database.execute("COMMIT")
+            database.execute("ROLLBACK")  # ends the snapshot as COMMIT does, and also after any error

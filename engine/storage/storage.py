@@ -177,8 +177,13 @@ class Storage:
                 self._room.release()
                 raise closed_error()
         operation = Operation(function, arguments, control, self._loop.create_future())
+        try:
+            self._writer.submit(operation)
+        except BaseException:
+            if not control:
+                self._room.release()
+            raise
         self._waiting[control] += 1
-        self._writer.submit(operation)
         value: R = await operation.answer
         return value
 

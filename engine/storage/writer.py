@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,6 +93,8 @@ class Writer:
             return await asyncio.shield(self._opened)
         except BaseException:
             await self.close()
+            if self._opened.done():
+                self._opened.exception()  # seen: whoever asked has been cancelled, or gets it now
             raise
 
     def submit(self, operation: Operation) -> None:
@@ -114,16 +116,18 @@ class Writer:
     # ----------------------------------------------------------------------------------- on the thread itself
 
     def _run(self) -> None:
+        is_open = False
         try:
             with self._open_database() as opened:
+                is_open = True
                 self._path, self._database = opened.path, opened.database
                 self._tell(_set_result, self._opened, opened)
                 while self._wait():
                     self._serve()
         except BaseException as error:  # whatever it is, nobody may be left waiting for an answer
-            self._tell(_set_exception, self._opened, error)
-            if self._opened.done():
+            if is_open:
                 _log.critical("The writer has stopped.", exc_info=error)
+            self._tell(_set_exception, self._opened, error)
         finally:
             with self._wake:
                 self._refusing = True
@@ -164,13 +168,14 @@ class Writer:
             else:
                 return
 
-    def _group(self, operations: Iterable[Operation]) -> list[Outcome]:
+    def _group(self, operations: Iterator[Operation]) -> list[Outcome]:
         """Run operations in one transaction and give what became of each."""
         outcomes: list[Outcome] = []
         try:
             self._begin()
             for operation in operations:
-                outcomes.append(self._operate(operation))
+                outcomes.append(Outcome(operation))
+                self._operate(outcomes[-1])
                 if not self._database.in_transaction:
                     return self._again_alone(outcomes)
             self._commit()
@@ -191,25 +196,27 @@ class Writer:
             self._chain = stored_chain(Rx(self._database))
         self._stored_sequence = self._chain.sequence
 
-    def _operate(self, operation: Operation) -> Outcome:
+    def _operate(self, outcome: Outcome) -> None:
         """Run one operation in its savepoint; its error undoes it alone, unless the transaction ended too."""
+        operation = outcome.operation
         if operation.answer.cancelled():
-            return Outcome(operation)
+            return
         assert self._chain is not None
         tx = Tx(self._database, self._chain, self._boundary)
         self._database.execute("SAVEPOINT operation")
         try:
-            value = operation.function(tx, *operation.arguments, now=self._clock.now())
+            outcome.value = operation.function(tx, *operation.arguments, now=self._clock.now())
             self._database.execute("RELEASE operation")
         except BaseException as error:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK TO operation")
                 self._database.execute("RELEASE operation")
-            return Outcome(operation, error=deliverable(error, self._path))
+            outcome.value, outcome.error = None, deliverable(error, self._path)
+        else:
+            self._chain = tx.chain
+            outcome.changes, outcome.last_sequence = tx.changes, tx.chain.sequence
         finally:
             tx.end()
-        self._chain = tx.chain
-        return Outcome(operation, value, None, tx.changes, tx.chain.sequence)
 
     def _commit(self) -> None:
         assert self._chain is not None
@@ -229,14 +236,17 @@ class Writer:
         """
         self._chain = None
         return [
-            outcome if outcome.error is not None else self._group([outcome.operation])[0]
+            outcome if outcome.error is not None else self._group(iter([outcome.operation]))[0]
             for outcome in outcomes
         ]
 
     def _roll_back(self) -> None:
         self._chain = None
-        if self._database.in_transaction:
-            self._database.execute("ROLLBACK")
+        try:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+        except sqlite3.Error:
+            _log.exception("A transaction could not be rolled back.")
 
     def _all_failed(self, outcomes: list[Outcome], error: BaseException) -> list[Outcome]:
         answer = deliverable(error, self._path)
