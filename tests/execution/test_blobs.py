@@ -19,7 +19,6 @@ from engine.errors import DiskFault, DiskFull, FolderNotUsable, InvalidValue, No
 from engine.execution import blobs
 from engine.execution.blobs import Blob, BlobState, BlobStore
 
-
 not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="needs what only POSIX systems have")
 
 
