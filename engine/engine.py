@@ -7,6 +7,7 @@ changed is told to subscribers after its commit. Nothing here holds state that t
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,19 +23,19 @@ from engine.dispatch import approvals, budgets
 from engine.dispatch.approvals import Sealed, ask_approval, expire_approvals
 from engine.dispatch.delivery import settle_abandoned_attempts
 from engine.dispatch.planning import Planner, lane_of, read_secret_key
+from engine.dispatch.steps import step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order, work_order_row
 from engine.errors import PraxisError
 from engine.execution.blobs import BlobState, BlobStore
 from engine.execution.local_worker import LocalWorker
 from engine.execution.process import guarantee
-from engine.dispatch.steps import step_of_task, steps_of_order
-from engine.policy import Authorize, person_decides
+from engine.instants import Instant
+from engine.policy import Authorize, Right, person_decides
 from engine.scheduling.claims import recover_abandoned_claims
 from engine.scheduling.coordinator import Coordinator, Duty
 from engine.scheduling.gates import Gate, explain
 from engine.scheduling.tasks import drain_due_wakeups, task_row
-from engine.settings import EngineSettings
-from engine.instants import Instant
+from engine.settings import DEFAULT_SETTINGS, EngineSettings
 from engine.states import AttemptState, HoldKind, TaskState, Verdict, WorkOrderState
 from engine.storage import Boundary, ChangeSet, Rx, Storage, Tx
 from engine.storage.journal import JournalReport, verify_journal
@@ -90,6 +91,7 @@ _NUDGING = frozenset(
 )
 """Changes after which a claim, or a new request for approval, may be possible."""
 
+
 class Engine:
     """One open data folder with its coordinator and its local worker. It belongs to one event loop."""
 
@@ -132,7 +134,7 @@ class Engine:
         clock: Clock | None = None,
         boundary: Boundary | None = None,
         automatic: bool = True,
-        settings: EngineSettings = EngineSettings(),
+        settings: EngineSettings = DEFAULT_SETTINGS,
         authorize: Authorize = person_decides,
         program: str = "praxis",
     ) -> Engine:
@@ -207,9 +209,20 @@ class Engine:
 
     async def check(self, spec: WorkOrderSpec) -> DryCheck:
         """Plan a work order as `submit` would, and save nothing."""
-        plans = [await asyncio.to_thread(self._planner.plan, step) for step in steps_of_order(spec)]
-        sealed = plans[0].sealed
-        return DryCheck.of(sealed.plan, sealed.seal, plans[1].sealed.plan if len(plans) > 1 else None)
+        step, *later = steps_of_order(spec)
+        sealed = (await asyncio.to_thread(self._planner.plan, step)).sealed
+        warnings = []
+        for following in later:
+            try:
+                await asyncio.to_thread(self._planner.plan, following)
+            except PraxisError as error:
+                warnings.append(f"The validation cannot be planned yet: {error}")
+        return DryCheck(
+            plan=json.loads(sealed.plan),
+            seal=sealed.seal,
+            validation_plan=json.loads(sealed.validation_plan) if sealed.validation_plan else None,
+            warnings=tuple(warnings),
+        )
 
     async def approve(
         self,
@@ -265,9 +278,7 @@ class Engine:
         )
         return await self.approval(approval_id)
 
-    async def pause(
-        self, node: Node, actor: Actor, *, reason: str = "", key: str | None = None
-    ) -> HoldRow:
+    async def pause(self, node: Node, actor: Actor, *, reason: str = "", key: str | None = None) -> HoldRow:
         """Start nothing new below a node until resume; what runs goes on."""
         return await self._place_hold(node, HoldKind.PAUSE, actor, reason, key)
 
@@ -277,10 +288,11 @@ class Engine:
 
     async def resume(
         self, node: Node, actor: Actor, *, reason: str = "", key: str | None = None
-    ) -> tuple[str, ...]:
-        """Lift the pauses and holds on a node; returns their ids."""
+    ) -> tuple[HoldRow, ...]:
+        """Lift the pauses and holds on a node; returns what was lifted."""
         self._authorize(actor, "resume")
-        return await self._write(holds.resume, node, actor, reason, key)
+        lifted = await self._write(holds.resume, node, actor, reason, key)
+        return await self._storage.read(order_view.holds_by_id, lifted)
 
     async def cancel(self, node: Node, actor: Actor, *, reason: str, key: str | None = None) -> None:
         """Cancel everything below a node and stop what runs (it becomes UNKNOWN)."""
@@ -367,9 +379,7 @@ class Engine:
 
     async def approval(self, approval_id: str) -> ApprovalCard:
         """Everything about one request for approval."""
-        return await self._storage.read(
-            inbox_view.approval_card, approval_id, guarantee(), self.clock.now()
-        )
+        return await self._storage.read(inbox_view.approval_card, approval_id, guarantee(), self.clock.now())
 
     async def quiet_meter(self) -> QuietMeter:
         """Decisions in the last hour and their median look time."""
@@ -425,9 +435,7 @@ class Engine:
         """Rows of the journal in ascending order: the oldest above ``after``, or the newest below ``before``."""
         return await self._storage.read(journal_view.journal, after, before, limit, work_order_id)
 
-    async def verify_journal(
-        self, progress: Callable[[int, int], None] | None = None
-    ) -> JournalReport:
+    async def verify_journal(self, progress: Callable[[int, int], None] | None = None) -> JournalReport:
         """Check the whole chain of the journal; ``progress`` gets rows checked and the newest sequence."""
         report = JournalReport()
         newest = await self._storage.read(journal_view.last_sequence)
@@ -451,7 +459,7 @@ class Engine:
 
     async def _decide(
         self,
-        right: str,
+        right: Right,
         function: Callable[..., object],
         work_order_id: str,
         actor: Actor,
@@ -501,7 +509,9 @@ def _ask_if_missing(
     """Ask unless somebody has asked, or the task has moved on, since it was found."""
     task = task_row(tx, task_id)
     order = work_order_row(tx, task["work_order_id"])
-    asked = tx.one("SELECT 1 FROM approval WHERE task_id = ? AND state IN ('PENDING', 'APPROVED')", (task_id,))
+    asked = tx.one(
+        "SELECT 1 FROM approval WHERE task_id = ? AND state IN ('PENDING', 'APPROVED')", (task_id,)
+    )
     if task["state"] == TaskState.READY and order["state"] == WorkOrderState.ACTIVE and asked is None:
         ask_approval(tx, task_id, sealed, ENGINE, life_ms, now=now, previous_id=previous)
 

@@ -9,6 +9,9 @@ from engine.work_order import BudgetLimits
 
 HOUR_MS = 3_600_000
 
+ROOT_LIMITS = BudgetLimits(1_000, 24 * HOUR_MS, 100, 2 * HOUR_MS)
+"""A thousand units and a day of active time, and a tenth of it for handoffs."""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
@@ -23,7 +26,7 @@ class EngineSettings:
     wakeup_batch: int = 100
     slots: int = 4
     grace_ms: int = 5_000
-    root_limits: BudgetLimits = BudgetLimits(1_000, 24 * HOUR_MS, 100, 2 * HOUR_MS)
+    root_limits: BudgetLimits = ROOT_LIMITS
 
     def __post_init__(self) -> None:
         require_duration(self.lease_ms, "lease_ms")
@@ -31,3 +34,7 @@ class EngineSettings:
         require_batch(self.recovery_batch, "recovery_batch")
         require_batch(self.wakeup_batch, "wakeup_batch")
         require_batch(self.slots, "slots")
+
+
+DEFAULT_SETTINGS = EngineSettings()
+"""What an engine is set to unless it is told otherwise."""

@@ -174,9 +174,10 @@ def possible(rx: Rx, order: sqlite3.Row) -> tuple[str, ...]:
         words.append("reject")
         attempt = rx.one(
             """SELECT attempt.*, validation.outcome AS verdict FROM attempt
+               JOIN task ON task.id = attempt.task_id
                LEFT JOIN validation ON validation.attempt_id = attempt.id
                WHERE attempt.work_order_id = ? AND attempt.purpose IN ('IMPLEMENT', 'CORRECT')
-               ORDER BY attempt.authorized_at DESC, attempt.id DESC LIMIT 1""",
+               ORDER BY task.ordinal DESC, attempt.ordinal DESC LIMIT 1""",
             (order["id"],),
         )
         waiting = rx.one(

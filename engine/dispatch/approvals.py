@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.actors import ENGINE, Actor
+from engine.actors import ENGINE, Actor, ActorKind
 from engine.dispatch.differences import Difference
 from engine.errors import InvalidValue, NotFound, Refused, WrongState
 from engine.ids import new_id
@@ -232,7 +232,7 @@ def mark_changed(
             "differences": [[item.field, item.approved, item.now] for item in differences],
         },
     )
-    asked_by = Actor(approval["asked_by_kind"], approval["asked_by"])
+    asked_by = Actor(ActorKind(approval["asked_by_kind"]), approval["asked_by"])
     return ask_approval(
         tx,
         approval["task_id"],
@@ -248,7 +248,7 @@ def mark_changed(
 def grant_covered(tx: Tx, approval: sqlite3.Row, task: sqlite3.Row, life_ms: int, *, now: Instant) -> str:
     """Approve a validation task by the look that covered it together with its step (E-42b)."""
     sealed = Sealed(approval["validation_plan"], approval["validation_seal"])
-    asked_by = Actor(approval["asked_by_kind"], approval["asked_by"])
+    asked_by = Actor(ActorKind(approval["asked_by_kind"]), approval["asked_by"])
     approval_id = _insert(tx, task, sealed, asked_by, add_duration(now, life_ms, "approval life"), now)
     row = transition(
         tx,
@@ -343,14 +343,17 @@ def _insert(
     differences: Sequence[Difference] = (),
 ) -> str:
     approval_id = new_id(now)
+    asked = tx.one("SELECT count(*) AS times FROM approval WHERE task_id = ?", (task["id"],))
+    assert asked is not None
     tx.run(
-        """INSERT INTO approval(id, task_id, work_order_id, state, plan, seal, validation_plan, validation_seal,
-             previous_id, differences, asked_by_kind, asked_by, asked_at, expires_at)
-           VALUES (?, ?, ?, 'PENDING', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        """INSERT INTO approval(id, task_id, work_order_id, ordinal, state, plan, seal, validation_plan,
+             validation_seal, previous_id, differences, asked_by_kind, asked_by, asked_at, expires_at)
+           VALUES (?, ?, ?, ?, 'PENDING', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             approval_id,
             task["id"],
             task["work_order_id"],
+            asked["times"] + 1,
             sealed.plan,
             sealed.seal,
             sealed.validation_plan,

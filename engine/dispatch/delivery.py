@@ -10,7 +10,7 @@ from engine.dispatch.budgets import move_exposure
 from engine.errors import Fenced, NotFound, WrongState
 from engine.ids import new_id
 from engine.instants import Instant, require_batch
-from engine.scheduling.tasks import move_task
+from engine.scheduling.tasks import move_task, task_row
 from engine.scheduling.transition import ATTEMPT, transition
 from engine.states import AttemptState, ExposureState, Outcome, TaskState
 from engine.storage import Rx, Subject, Tx, require_epoch
@@ -145,7 +145,9 @@ def mark_unknown(
     )
     move_exposure(tx, attempt["id"], ExposureState.FROZEN, now)
     _journal(tx, attempt, "attempt.unknown", actor, now, {"reason_code": reason_code, "reason": reason})
-    move_task(tx, attempt["task_id"], TaskState.UNKNOWN, actor=actor, now=now, reason=reason)
+    # A task that ended before its validation turned out UNKNOWN keeps the end that was observed.
+    if task_row(tx, attempt["task_id"])["state"] == TaskState.DISPATCHED:
+        move_task(tx, attempt["task_id"], TaskState.UNKNOWN, actor=actor, now=now, reason=reason)
 
 
 def attempt_row(rx: Rx, attempt_id: str) -> sqlite3.Row:

@@ -77,7 +77,9 @@ class Planner:
             after = self._make(Purpose.VALIDATE, validation, step.spec, AS_LEFT_BY_APPROVED_STEP).plan
         except InvalidWorkOrder:
             return PlannedStep(prepared, Sealed(plan_text, seal_of(prepared.plan)))
-        sealed = Sealed(plan_text, seal_of(prepared.plan), canonical_json(after.to_json()).decode(), seal_of(after))
+        sealed = Sealed(
+            plan_text, seal_of(prepared.plan), canonical_json(after.to_json()).decode(), seal_of(after)
+        )
         return PlannedStep(prepared, sealed)
 
     def _make(
@@ -110,7 +112,8 @@ def read_secret_key(folder: Path) -> bytes:
         key = path.read_bytes()
     except OSError as error:
         raise StorageError(
-            f"The key file {path} cannot be made: {error.strerror}.", do="Give yourself access to the data folder."
+            f"The key file {path} cannot be made: {error.strerror}.",
+            do="Give yourself access to the data folder.",
         ) from error
     else:
         with os.fdopen(descriptor, "wb") as file:
@@ -122,7 +125,7 @@ def read_secret_key(folder: Path) -> bytes:
         raise StorageError(
             f"The key file {path} holds {len(key)} bytes instead of {SECRET_KEY_BYTES}.",
             means="Secrets that were sealed before cannot be compared any more.",
-            do="Restore it from a backup, or remove it to start with a new key; plans with secrets are then asked again.",
+            do="Restore it from a backup, or remove it: a new key is made, and plans with secrets are asked again.",
         )
     return key
 

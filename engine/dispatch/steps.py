@@ -17,7 +17,7 @@ def step_of_task(rx: Rx, task_id: str) -> tuple[Step, str | None]:
     task = task_row(rx, task_id)
     newest = rx.one(
         """SELECT id, state, covered_by FROM approval WHERE task_id = ?
-           ORDER BY asked_at DESC, id DESC LIMIT 1""",
+           ORDER BY ordinal DESC LIMIT 1""",
         (task_id,),
     )
     covered = newest is not None and newest["covered_by"] is not None and newest["state"] == "APPROVED"

@@ -11,9 +11,11 @@ import asyncio
 import contextlib
 import json
 import logging
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from engine.actors import ENGINE
@@ -234,9 +236,7 @@ class LocalWorker:
             delivery = await self._storage.write(
                 deliver, admission.intent_id, LOCAL_WORKER_ID, self._epoch, control=True
             )
-            await self._storage.write(
-                acknowledge, delivery.id, LOCAL_WORKER_ID, self._epoch, control=True
-            )
+            await self._storage.write(acknowledge, delivery.id, LOCAL_WORKER_ID, self._epoch, control=True)
             if await self._storage.read(_stop_was_requested, admission.attempt_id):
                 stop.request(StopReason.PERSON)
             if self._closing:
@@ -245,7 +245,6 @@ class LocalWorker:
             execution = Execution(
                 prepared=planned.prepared,
                 run_folder=self.run_folder(admission.attempt_id),
-                attempt_id=admission.attempt_id,
                 grace_ms=self._settings.grace_ms,
             )
             observation = await loop.run_in_executor(
@@ -259,6 +258,10 @@ class LocalWorker:
             )
             await self._storage.write(
                 self._conclude, delivery.id, LOCAL_WORKER_ID, self._epoch, observation, control=True
+            )
+            # The outputs are kept as blobs now; a reader that still has them open may delay their going.
+            await loop.run_in_executor(
+                self._threads, partial(shutil.rmtree, execution.run_folder, ignore_errors=True)
             )
         except (Fenced, StorageClosed, WrongState):
             raise
@@ -306,9 +309,7 @@ def _stop_was_requested(rx: Rx, attempt_id: str) -> bool:
     return attempt_row(rx, attempt_id)["stop_requested_at"] is not None
 
 
-def _lose(
-    tx: Tx, delivery_id: str, worker_id: str, epoch: int, reason: str, *, now: Instant
-) -> None:
+def _lose(tx: Tx, delivery_id: str, worker_id: str, epoch: int, reason: str, *, now: Instant) -> None:
     """Say that the worker lost sight of an attempt it had taken: UNKNOWN, exposure kept."""
     delivery = own_delivery(tx, delivery_id, worker_id, epoch)
     attempt = attempt_row(tx, delivery["attempt_id"])

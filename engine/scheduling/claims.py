@@ -91,7 +91,9 @@ def claim_tasks(
 def renew_claim(tx: Tx, claim_id: str, worker_id: str, epoch: int, lease_ms: int, *, now: Instant) -> Instant:
     """Extend a lease to ``now + lease_ms``; never shortens it, never revives an expired one. Returns its end."""
     claim = live_claim(tx, claim_id, worker_id, epoch, now)
-    lease_until: Instant = max(claim["lease_until"], add_duration(now, require_duration(lease_ms, "lease"), "lease"))
+    lease_until: Instant = max(
+        claim["lease_until"], add_duration(now, require_duration(lease_ms, "lease"), "lease")
+    )
     tx.run("UPDATE claim SET lease_until = ?, renewals = renewals + 1 WHERE id = ?", (lease_until, claim_id))
     tx.journal(
         "claim.renewed",

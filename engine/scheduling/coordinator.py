@@ -27,7 +27,9 @@ class PassFunction(Protocol):
 
     __name__: str
 
-    def __call__(self, tx: Tx, epoch: int, limit: int, *, now: Instant) -> tuple[str, ...]: ...
+    def __call__(self, tx: Tx, epoch: int, limit: int, *, now: Instant) -> tuple[str, ...]:
+        """Do it and return the ids."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,7 @@ class Coordinator:
         """Do one bounded pass of every duty; return the identities each processed, by its name (E-26)."""
         done: dict[str, tuple[str, ...]] = {}
         for duty in self._duties:
-            done[duty.function.__name__] = await self._storage.write(
-                duty.function, self.epoch, duty.limit
-            )
+            done[duty.function.__name__] = await self._storage.write(duty.function, self.epoch, duty.limit)
         await self._follow_up()
         return done
 

@@ -102,9 +102,7 @@ def _schedule_gate(task: sqlite3.Row) -> Gate:
 
 
 def _approval_gate(rx: Rx, task: sqlite3.Row, now: Instant) -> Gate:
-    approval = rx.one(
-        "SELECT * FROM approval WHERE task_id = ? ORDER BY asked_at DESC, id DESC LIMIT 1", (task["id"],)
-    )
+    approval = rx.one("SELECT * FROM approval WHERE task_id = ? ORDER BY ordinal DESC LIMIT 1", (task["id"],))
     if approval is None:
         return Gate("approval", False, "Not asked for yet.")
     state = approval["state"]

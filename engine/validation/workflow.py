@@ -216,8 +216,9 @@ def start_validation(tx: Tx, attempt: sqlite3.Row, actor: Actor, now: Instant) -
 def last_result(rx: Rx, work_order_id: str) -> sqlite3.Row:
     """The newest attempt of a work order that implements or corrects; `NotFound` if there is none."""
     row = rx.one(
-        """SELECT * FROM attempt WHERE work_order_id = ? AND purpose IN ('IMPLEMENT', 'CORRECT')
-           ORDER BY authorized_at DESC, id DESC LIMIT 1""",
+        """SELECT attempt.* FROM attempt JOIN task ON task.id = attempt.task_id
+           WHERE attempt.work_order_id = ? AND attempt.purpose IN ('IMPLEMENT', 'CORRECT')
+           ORDER BY task.ordinal DESC, attempt.ordinal DESC LIMIT 1""",
         (work_order_id,),
     )
     if row is None:

@@ -37,7 +37,7 @@ def counts(rx: Rx) -> Counts:
         running=count(
             "attempt WHERE state IN ('DISPATCH_AUTHORIZED', 'DELIVERED', 'ACKNOWLEDGED', 'RUNNING')"
         ),
-        unknown=count("task WHERE state = 'UNKNOWN'"),
+        unknown=count("attempt WHERE state = 'UNKNOWN'"),
         awaiting_decision=count(
             "work_order WHERE ended_at IS NULL AND state IN ('AWAITING_ACCEPTANCE', 'DECISION_NEEDED')"
         ),

@@ -42,7 +42,9 @@ STORY_JOURNAL_ROWS = 200
 
 _ORDERS = """
     SELECT work_order.*, part.spent_cost, part.reserved_cost + part.frozen_cost AS held_cost, part.cost_limit,
-      task.id AS task_id, task.purpose AS task_purpose, task.state AS task_state
+      task.id AS task_id, task.purpose AS task_purpose, task.state AS task_state,
+      EXISTS (SELECT 1 FROM attempt WHERE attempt.work_order_id = work_order.id AND attempt.state = 'UNKNOWN')
+        AS unknown
     FROM work_order
     JOIN scope_partition AS part ON part.scope_id = work_order.scope_id AND part.partition = 'EXECUTION'
     LEFT JOIN task ON task.work_order_id = work_order.id AND task.ordinal =
@@ -168,7 +170,8 @@ def attempts(rx: Rx, after: str | None, limit: int, states: Sequence[AttemptStat
 def attempts_of(rx: Rx, work_order_id: str) -> tuple[AttemptRow, ...]:
     """All attempts of a work order, oldest first."""
     rows = rx.all(
-        f"{_ATTEMPTS} WHERE attempt.work_order_id = ? ORDER BY attempt.authorized_at, attempt.id",
+        f"""{_ATTEMPTS} JOIN task ON task.id = attempt.task_id
+            WHERE attempt.work_order_id = ? ORDER BY task.ordinal, attempt.ordinal""",
         (work_order_id,),
     )
     return tuple(_attempt(row) for row in rows)
@@ -208,6 +211,12 @@ def active_holds(rx: Rx) -> tuple[HoldRow, ...]:
     """All active holds, oldest first."""
     rows = rx.all("SELECT * FROM hold WHERE released_at IS NULL ORDER BY placed_at, id LIMIT 1000")
     return tuple(hold_row(rx, row) for row in rows)
+
+
+def holds_by_id(rx: Rx, ids: Sequence[str]) -> tuple[HoldRow, ...]:
+    """The named holds, active or lifted."""
+    found = (rx.one("SELECT * FROM hold WHERE id = ?", (identity,)) for identity in ids)
+    return tuple(hold_row(rx, row) for row in found if row is not None)
 
 
 def hold_row(rx: Rx, row: sqlite3.Row) -> HoldRow:
@@ -269,14 +278,14 @@ def _order_why(rx: Rx, row: sqlite3.Row, now: Instant) -> str:
         return str(row["state_reason"])
     if row["task_state"] == TaskState.DISPATCHED:
         return f"Running: {row['task_purpose'].lower()}."
-    if row["task_state"] == TaskState.UNKNOWN:
+    if row["unknown"]:
         return "UNKNOWN: a person has to decide whether it took effect."
     return why_waiting(rx, row["task_id"], row["task_state"], now)
 
 
 def _task(rx: Rx, row: sqlite3.Row, made: list[AttemptRow], now: Instant) -> TaskRow:
     approval = rx.one(
-        "SELECT id, state FROM approval WHERE task_id = ? ORDER BY asked_at DESC, id DESC LIMIT 1",
+        "SELECT id, state FROM approval WHERE task_id = ? ORDER BY ordinal DESC LIMIT 1",
         (row["id"],),
     )
     return TaskRow(

@@ -1,0 +1,179 @@
+"""One execution from the look before to the evidence after, in the attempt's own thread (E-55)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.canonical import canonical_json
+from engine.clock import Clock
+from engine.dispatch.plan import Prepared
+from engine.errors import DiskFault, PraxisError
+from engine.execution.artifacts import keep_artifacts
+from engine.execution.blobs import Blob, BlobStore
+from engine.execution.evidence import (
+    RESULT_VARIABLE,
+    Evidence,
+    ResultRecord,
+    ResultUnreadable,
+    changes_between,
+    host_facts,
+    read_result,
+)
+from engine.execution.process import (
+    EndedBy,
+    GuardedFile,
+    Launch,
+    ProcessIdentity,
+    ProcessReport,
+    Stop,
+    run,
+)
+from engine.execution.record import KeptBlob, Observation
+from engine.version import VERSION
+from engine.workspace.containment import Root, find_root
+from engine.workspace.folders import Folder
+from engine.workspace.manifest import Manifest, take_manifest
+from engine.workspace.repository import WorkspaceState, find_git, workspace_state
+
+RESULT_FILE = "result.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What one admitted attempt needs to be run.
+
+    ``run_folder`` is made for it and gets the outputs while they are written, and the command's own result
+    record; ``grace_ms`` is the time between asking its processes to end and killing them.
+    """
+
+    prepared: Prepared
+    run_folder: Path
+    grace_ms: int
+
+
+def observe(
+    execution: Execution,
+    stop: Stop,
+    clock: Clock,
+    blobs: BlobStore,
+    started: Callable[[ProcessIdentity], None],
+) -> Observation:
+    """Run the command and give everything that was seen of it; blocks until its whole process tree has ended.
+
+    Outputs, artifacts and both manifests are in the blob store before this returns. Raises a `PraxisError`
+    only if nothing can be kept (a full disk, say); the attempt is then UNKNOWN by the caller.
+    """
+    plan = execution.prepared.plan
+    root = find_root(plan.workspace.path)
+    execution.run_folder.mkdir(parents=True, exist_ok=True)
+    before = _manifest(root, clock, None)
+    launch = _launch(execution)
+    report = run(launch, stop, clock, started)
+    after = _manifest(root, clock, before)
+    artifacts, problems = keep_artifacts(
+        root, (*plan.artifacts, *((plan.report,) if plan.report else ())), blobs
+    )
+    result, result_file, result_problem = _result(execution.run_folder / RESULT_FILE, blobs)
+    program, *inputs = (GuardedFile(item.path, item.sha256) for item in execution.prepared.files)
+    evidence = Evidence(
+        argv=plan.argv,
+        cwd=str(execution.prepared.folder),
+        environment=tuple(sorted(launch.environment)),
+        program=program,
+        inputs=tuple(inputs),
+        report=report,
+        host=host_facts(clock, VERSION),
+        stdout=_keep_output(Path(launch.stdout), report, blobs),
+        stderr=_keep_output(Path(launch.stderr), report, blobs),
+        artifacts=artifacts,
+        artifact_problems=problems,
+        workspace=changes_between(before, after),
+        repository_before=plan.state,
+        repository_after=_repository(root, execution, clock),
+        result=result,
+        result_file=result_file,
+        result_problem=result_problem,
+    )
+    manifests = [
+        KeptBlob("manifest", name, blob.sha256, blob.size)
+        for name, manifest in (("before", before), ("after", after))
+        for blob in (blobs.put_bytes(canonical_json(manifest.to_json())),)
+    ]
+    outcome, reason_code, reason = evidence.judge()
+    return Observation(
+        outcome=outcome,
+        reason_code=reason_code,
+        reason=reason,
+        body=evidence.canonical(),
+        sha256=evidence.sha256,
+        blobs=(*_kept(evidence), *manifests),
+        active_ms=report.active_ms,
+        reported_cost=result.cost if result is not None else None,
+        never_started=report.ended_by is EndedBy.NOT_STARTED,
+        survivors=", ".join(f"{one.name} ({one.identity.pid})" for one in report.tree.survived),
+    )
+
+
+def _launch(execution: Execution) -> Launch:
+    plan = execution.prepared.plan
+    folder = execution.run_folder.absolute()
+    return Launch(
+        program=plan.program.path,
+        argv=plan.argv,
+        cwd=str(execution.prepared.folder),
+        environment={**execution.prepared.environment.values, RESULT_VARIABLE: str(folder / RESULT_FILE)},
+        stdout=str(folder / "stdout"),
+        stderr=str(folder / "stderr"),
+        time_limit_ms=plan.limits.time_ms,
+        output_limit_bytes=plan.limits.output_bytes,
+        guarded=tuple(GuardedFile(item.path, item.sha256) for item in execution.prepared.files),
+        grace_ms=execution.grace_ms,
+    )
+
+
+def _manifest(root: Root, clock: Clock, previous: Manifest | None) -> Manifest:
+    try:
+        with Folder(root.real) as folder:
+            return take_manifest(folder, now=clock.now(), previous=previous)
+    except OSError as error:
+        raise DiskFault(
+            f"The workspace {root.path} cannot be looked at: {error.strerror or error}.",
+            do="Give yourself access to the folder.",
+        ) from error
+
+
+def _repository(root: Root, execution: Execution, clock: Clock) -> WorkspaceState | None:
+    """The repository afterwards; None where the command left no workspace that can be looked at."""
+    environment = execution.prepared.environment.base
+    try:
+        return workspace_state(root, find_git(environment), environment, now=clock.now())
+    except PraxisError:
+        return None
+
+
+def _result(path: Path, blobs: BlobStore) -> tuple[ResultRecord | None, Blob | None, str]:
+    """The command's own result record, its raw bytes, and what is wrong with it ("" if nothing)."""
+    try:
+        record = read_result(path)
+    except ResultUnreadable as error:
+        try:
+            return None, blobs.put_file(path), error.what
+        except PraxisError:
+            return None, None, error.what
+    return record, blobs.put_file(path) if record is not None else None, ""
+
+
+def _keep_output(path: Path, report: ProcessReport, blobs: BlobStore) -> Blob | None:
+    if report.ended_by is EndedBy.NOT_STARTED and not path.exists():
+        return None
+    return blobs.put_file(path)
+
+
+def _kept(evidence: Evidence) -> list[KeptBlob]:
+    named = [("stdout", evidence.stdout), ("stderr", evidence.stderr), ("result", evidence.result_file)]
+    return [
+        *(KeptBlob(role, role, blob.sha256, blob.size) for role, blob in named if blob is not None),
+        *(KeptBlob("artifact", one.path, one.sha256, one.size) for one in evidence.artifacts),
+    ]

@@ -1,0 +1,3 @@
+"""The product's version; the build reads it from here."""
+
+VERSION = "0.1.0"

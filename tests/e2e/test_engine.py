@@ -1,0 +1,199 @@
+"""The main job through the façade, with real processes in a real workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from engine.actors import Actor
+from engine.control.decisions import Finding
+from engine.control.holds import WHOLE_ENGINE, Node
+from engine.engine import Engine
+from engine.errors import InvalidWorkOrder, Unauthorized
+from engine.execution.blobs import BlobState
+from engine.settings import EngineSettings
+from engine.states import AttemptState, NodeKind, WorkOrderState
+from engine.work_order import CommandSpec, WorkOrderSpec
+from tests.conftest import python_command
+
+
+@pytest.fixture
+async def engine(folder: Path) -> AsyncIterator[Engine]:
+    opened = await Engine.open(folder, settings=EngineSettings(grace_ms=500))
+    yield opened
+    await opened.close()
+
+
+async def until(engine: Engine, condition: Callable[[], Awaitable[bool]], seconds: float = 30) -> None:
+    """Wait for a condition, looking again after each change set; no sleeping to pass time."""
+    changed = asyncio.Event()
+    end = engine.subscribe(lambda _: changed.set())
+    try:
+        async with asyncio.timeout(seconds):
+            while not await condition():
+                await changed.wait()
+                changed.clear()
+    finally:
+        end()
+
+
+async def state_is(engine: Engine, order: str, *states: WorkOrderState) -> None:
+    async def reached() -> bool:
+        row = await engine.work_order_row(order)
+        return row is not None and row.state in states
+
+    await until(engine, reached)
+
+
+async def has_pending(engine: Engine) -> None:
+    async def reached() -> bool:
+        return bool(await engine.inbox())
+
+    await until(engine, reached)
+
+
+async def test_from_submit_to_accepted(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], workspace: Path, actor: Actor, agent: Actor
+) -> None:
+    """E-74 without a correction: one look covers both steps, evidence is kept and true."""
+    code = "import pathlib; pathlib.Path('made.txt').write_text('yes'); print('made it')"
+    check = "import pathlib, sys; sys.exit(pathlib.Path('made.txt').read_text() != 'yes')"
+    order = await engine.submit(work_order(code, check), agent)
+    (row,) = await engine.inbox()
+    card = await engine.approval(row.approval_id)
+    assert card.validation_plan is not None
+    assert {gate.name for gate in card.gates if not gate.open} == {"approval"}
+    assert not (workspace / "made.txt").exists()
+    await engine.approve(row.approval_id, actor, seal=card.seal, covers_validation=True)
+    await state_is(engine, order.id, WorkOrderState.AWAITING_ACCEPTANCE)
+    story = await engine.work_order("WO-1")
+    first = story.tasks[0].attempts[0]
+    view = await engine.evidence(first.id)
+    assert view.evidence is not None
+    assert [item["path"] for item in view.evidence["workspace"]["added"]] == ["made.txt"]
+    assert view.stdout_file is not None
+    assert Path(view.stdout_file).read_bytes().strip() == b"made it"
+    for blob in view.blobs:
+        assert await engine.verify_blob(blob.sha256) is BlobState.TRUE
+    assert view.validation is not None
+    assert view.validation.outcome == "PASSED"
+    accepted = await engine.accept(order.id, actor, "good")
+    assert accepted.state is WorkOrderState.ACCEPTED
+    assert (await engine.verify_journal()).sound
+    assert not (engine.folder / "runs" / first.id).exists()
+
+
+async def test_an_edited_script_is_refused(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], workspace: Path, actor: Actor, agent: Actor
+) -> None:
+    """B-019: edited between approval and run: nothing ran, a changed request waits with approved and now."""
+    script = workspace / "task.py"
+    script.write_text("print('harmless')")
+    spec = work_order(implementation=CommandSpec((sys.executable, "task.py"), max_cost=1))
+    order = await engine.submit(spec, agent)
+    await engine.pause(WHOLE_ENGINE, actor)
+    (row,) = await engine.inbox()
+    await engine.approve(row.approval_id, actor, seal=row.seal)
+    script.write_text("open('ran', 'w'); print('harmful')")
+    await engine.resume(WHOLE_ENGINE, actor)
+    await has_pending(engine)
+    (again,) = await engine.inbox()
+    assert again.changed
+    card = await engine.approval(again.approval_id)
+    assert any("task.py" in line.field for line in card.differences)
+    assert not (workspace / "ran").exists()
+    assert await engine.attempts() == ()
+    assert (await engine.approval(row.approval_id)).state == "CHANGED"
+    assert order.number == again.number
+
+
+async def test_a_time_limit_is_unknown_until_a_person_decides(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], actor: Actor, agent: Actor
+) -> None:
+    """B-032: nothing is retried; after the decision a new approval is asked for."""
+    slow = python_command("import time; print('begun', flush=True); time.sleep(60)", time_limit_ms=300)
+    await engine.submit(work_order(implementation=slow), agent)
+    (row,) = await engine.inbox()
+    await engine.approve(row.approval_id, actor, seal=row.seal)
+
+    async def unknown() -> bool:
+        return bool(await engine.attempts(states=(AttemptState.UNKNOWN,)))
+
+    await until(engine, unknown)
+    (attempt,) = await engine.attempts()
+    assert attempt.reason_code == "time_limit"
+    assert "fail" not in attempt.reason.lower()
+    assert await engine.inbox() == ()
+    status = await engine.status()
+    assert (status.unknown, status.running) == (1, 0)
+    await engine.reconcile(attempt.id, Finding.DID_NOT, actor, reason="nothing was written")
+    await has_pending(engine)
+
+
+async def test_cancel_stops_what_runs(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], workspace: Path, actor: Actor, agent: Actor
+) -> None:
+    """E-71, B-047: a command that traps the request and exits 0 is not green."""
+    code = (
+        "import pathlib, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"
+        "pathlib.Path('begun').touch()\n"
+        "time.sleep(60)"
+    )
+    order = await engine.submit(work_order(code), agent)
+    (row,) = await engine.inbox()
+    await engine.approve(row.approval_id, actor, seal=row.seal)
+
+    async def running() -> bool:
+        return any(item.state is AttemptState.RUNNING for item in await engine.running())
+
+    await until(engine, running)
+    while not (workspace / "begun").exists():
+        await asyncio.sleep(0.01)
+    await engine.cancel(Node(NodeKind.WORK_ORDER, order.id), actor, reason="wrong branch")
+    await state_is(engine, order.id, WorkOrderState.CANCELLED)
+    (attempt,) = await engine.attempts()
+    assert (attempt.state, attempt.reason_code) == (AttemptState.UNKNOWN, "cancelled_by_user")
+
+
+async def test_only_a_person_decides(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], actor: Actor, agent: Actor
+) -> None:
+    """E-42, E-90: an agent asks, and nothing else; the refusal changes nothing."""
+    order = await engine.submit(work_order(), agent)
+    (row,) = await engine.inbox()
+    refused = [
+        engine.approve(row.approval_id, agent, seal=row.seal),
+        engine.reject(row.approval_id, agent, "no"),
+        engine.withdraw(row.approval_id, agent),
+        engine.hold(WHOLE_ENGINE, agent, reason="x"),
+        engine.resume(WHOLE_ENGINE, agent),
+        engine.cancel(WHOLE_ENGINE, agent, reason="x"),
+        engine.accept(order.id, agent),
+    ]
+    for call in refused:
+        with pytest.raises(Unauthorized):
+            await call
+    assert (await engine.inbox())[0].approval_id == row.approval_id
+
+
+async def test_what_cannot_be_planned_is_refused_at_once(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], agent: Actor
+) -> None:
+    """A clear error with what to do, and nothing saved."""
+    with pytest.raises(InvalidWorkOrder, match="no-such-program"):
+        await engine.submit(work_order(implementation=CommandSpec(("no-such-program",))), agent)
+    assert await engine.work_orders() == ()
+    assert await engine.journal(before=10**9, limit=1) != ()
+
+
+async def test_submitting_twice_with_one_key_is_one_order(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], agent: Actor
+) -> None:
+    first = await engine.submit(work_order(), agent, key="call-1")
+    assert (await engine.submit(work_order(), agent, key="call-1")).id == first.id
+    assert len(await engine.work_orders()) == 1
