@@ -161,6 +161,10 @@ class Engine:
             self._coordinator.start()
             self._worker.start()
 
+    async def finish(self) -> None:
+        """Start nothing more and wait until what runs has ended; if cancelled, work goes on as before."""
+        await self._worker.finish()
+
     async def close(self) -> None:
         """Stop claiming, stop what runs (it becomes UNKNOWN), and close the folder."""
         self._unsubscribe()

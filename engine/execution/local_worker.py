@@ -107,14 +107,33 @@ class LocalWorker:
     async def stop(self) -> None:
         """Claim nothing more, stop what runs (it becomes UNKNOWN) and wait until that is recorded."""
         self._closing = True
-        if self._repeating is not None:
-            self._repeating.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._repeating
+        await self._stop_claiming()
         for stop in self._stops.values():
             stop.request(StopReason.SHUTDOWN)
         await asyncio.gather(*self._running, return_exceptions=True)
         self._threads.shutdown(wait=True)
+
+    async def finish(self) -> None:
+        """Claim nothing more and wait until what was claimed has ended by itself.
+
+        If this is cancelled, claiming goes on as before.
+        """
+        was_claiming = self._repeating is not None
+        await self._stop_claiming()
+        try:
+            while self._running:
+                await asyncio.wait(self._running)
+        except asyncio.CancelledError:
+            if was_claiming:
+                self.start()
+            raise
+
+    async def _stop_claiming(self) -> None:
+        repeating, self._repeating = self._repeating, None
+        if repeating is not None:
+            repeating.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await repeating
 
     def request_stop(self, attempt_id: str) -> None:
         """Ask for the end of a running attempt; nothing happens if it has ended."""
