@@ -6,22 +6,23 @@ Everything that a panel needs comes from here, and nothing is global.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from app.alerts import Alerts
+from app.alerts import Alert, Alerts
 from app.settings import Settings
+from app.theme import Tone
 from app.widgets.times import Times
 from engine.actors import Actor
-from engine.errors import PraxisError
+from engine.control.holds import ENGINE_NODE_ID
+from engine.errors import PraxisError, StorageError
 from engine.states import NodeKind
 
 if TYPE_CHECKING:
     from engine.engine import Engine
-
     from engine.views.values import EngineStatus
 
 CHANGES_INTERVAL_MS = 50
@@ -40,7 +41,7 @@ class Selection:
     label: str
 
 
-WHOLE_ENGINE = Selection(NodeKind.ENGINE, "", "the whole engine")
+WHOLE_ENGINE = Selection(NodeKind.ENGINE, ENGINE_NODE_ID, "the whole engine")
 
 
 class ChangeLike(Protocol):
@@ -110,11 +111,31 @@ class Session(QObject):
         self._reading_status = False
         self._status_is_stale = False
         self._closing = False
+        self._unsubscribe: Callable[[], None] = lambda: None
         self._quiet = QTimer(self, interval=CHANGES_INTERVAL_MS, singleShot=True)
         self._quiet.setTimerType(Qt.TimerType.PreciseTimer)
         self._quiet.timeout.connect(self._tell_changes)
         self._status_timer = QTimer(self, interval=STATUS_INTERVAL_MS)
         self._status_timer.timeout.connect(self.refresh_status)
+
+    def start(self) -> None:
+        """Begin to listen to the engine."""
+        self._unsubscribe = self.engine.subscribe(lambda told: self.take(told.changes, told.last_sequence))
+        self._status_timer.start()
+        self.refresh_status()
+
+    async def close(self) -> None:
+        """Stop listening, cancel what was spawned and wait for its end. The engine stays open."""
+        self._closing = True
+        self._unsubscribe()
+        self._status_timer.stop()
+        self._quiet.stop()
+        own = asyncio.current_task()
+        tasks = [task for task in self._tasks if task is not own]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.settings.save()
 
     # ------------------------------------------------------------------------------------------ tasks
 
@@ -125,6 +146,8 @@ class Session(QObject):
         goes to the loop's exception handler (log and dialog).
         """
         task = asyncio.get_running_loop().create_task(work, name=name)
+        if self._closing:
+            task.cancel()
         self._tasks.add(task)
         task.add_done_callback(self._task_ended)
         return task
@@ -193,12 +216,22 @@ class Session(QObject):
         try:
             while True:
                 self._status_is_stale = False
-                status = await self.engine.status()
-                if status != self.status:
-                    self.status = status
-                    self.status_changed.emit(status)
+                await self._take_status()
                 if not self._status_is_stale:
                     return
                 await asyncio.sleep(CHANGES_INTERVAL_MS / 1000)
         finally:
             self._reading_status = False
+
+    async def _take_status(self) -> None:
+        try:
+            status = await self.engine.status()
+        except StorageError as error:
+            self.alerts.show(
+                Alert("database", error.what, " ".join((error.means, error.do)).strip(), Tone.BAD)
+            )
+            return
+        self.alerts.clear("database")
+        if status != self.status:
+            self.status = status
+            self.status_changed.emit(status)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QSettings
+from PySide6.QtCore import QByteArray, QRect, QSettings
 
 from app.theme import Density, ThemeChoice
 from app.widgets.times import Zone
@@ -62,13 +62,32 @@ class Settings:
         self._store.setValue("window/page", value)
 
     @property
+    def geometry(self) -> QRect | None:
+        """Where the window was when it was neither maximised nor minimised."""
+        value = self._store.value("window/geometry")
+        return value if isinstance(value, QRect) and value.isValid() else None
+
+    @geometry.setter
+    def geometry(self, value: QRect) -> None:
+        self._store.setValue("window/geometry", value)
+
+    @property
+    def maximized(self) -> bool:
+        """Whether the window was maximised."""
+        return self._flag("window/maximized")
+
+    @maximized.setter
+    def maximized(self, value: bool) -> None:
+        self._set_flag("window/maximized", value)
+
+    @property
     def told_about_tray(self) -> bool:
         """Whether the person has been told that closing the window keeps the engine running."""
-        return str(self._store.value("window/told_about_tray", "")) == "yes"
+        return self._flag("window/told_about_tray")
 
     @told_about_tray.setter
     def told_about_tray(self, value: bool) -> None:
-        self._store.setValue("window/told_about_tray", "yes" if value else "")
+        self._set_flag("window/told_about_tray", value)
 
     def state(self, name: str) -> QByteArray:
         """The saved state of a window part (geometry, splitter, header), or an empty array."""
@@ -82,6 +101,12 @@ class Settings:
     def save(self) -> None:
         """Write the file now."""
         self._store.sync()
+
+    def _flag(self, key: str) -> bool:
+        return str(self._store.value(key, "")) == "yes"
+
+    def _set_flag(self, key: str, value: bool) -> None:
+        self._store.setValue(key, "yes" if value else "no")
 
     def _choice(self, key: str, fallback: _Choice) -> _Choice:
         try:

@@ -35,7 +35,8 @@ class Page:
 
     ``make`` builds the widget when the page is first shown. ``count`` reads the number beside the word from
     the engine's status (0 or None shows nothing); ``tone`` is the number's tone. ``search_hint`` is what the
-    search field says on this page; without it there is nothing to search.
+    search field says on this page; without it there is nothing to search. ``keys`` are the page's own keys
+    and what they do, for Help > Keyboard.
     """
 
     key: str
@@ -44,3 +45,4 @@ class Page:
     count: Callable[[EngineStatus], int] | None = None
     tone: Tone = Tone.NEUTRAL
     search_hint: str = ""
+    keys: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,220 @@
+"""The strips under the command bar, and which of them follow from the engine's status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
+
+from app.alerts import Alert, Alerts
+from app.session import Selection, Session
+from app.shell.commands import resume
+from app.theme import Shape, Text, Tone, draw_shape, tokens
+from app.widgets import Role, button, column, label, row
+from engine.control.holds import BY_PERSON
+from engine.states import HoldKind, NodeKind
+
+if TYPE_CHECKING:
+    from engine.views.values import EngineStatus, HoldRow
+
+_MOST_SHOWN = 4
+"""More strips than this would push the page out of the window; the rest is counted."""
+
+_SHAPES = {
+    Tone.WARN: Shape.TRIANGLE,
+    Tone.BAD: Shape.CROSS,
+    Tone.UNKNOWN: Shape.DIAMOND,
+    Tone.OK: Shape.CHECK,
+    Tone.LIVE: Shape.DOT,
+    Tone.NEUTRAL: Shape.DOT,
+}
+
+
+class AlertStrips(QWidget):
+    """Shows the alerts, newest first."""
+
+    def __init__(self, alerts: Alerts, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._alerts = alerts
+        self._strips: list[QWidget] = []
+        self._column = column(self)
+        self.setAccessibleName("Alerts")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        alerts.changed.connect(self._rebuild)
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        for old in self._strips:
+            self._column.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+        shown = self._alerts.shown()
+        self._strips = [_Strip(alert, self._alerts, self) for alert in shown[:_MOST_SHOWN]]
+        if len(shown) > _MOST_SHOWN:
+            more = Alert("more", f"{len(shown) - _MOST_SHOWN} more.", "They show when these are settled.")
+            self._strips.append(_Strip(more, self._alerts, self))
+        for strip in self._strips:
+            self._column.addWidget(strip)
+        self.setVisible(bool(self._strips))
+
+
+class _Strip(QFrame):
+    def __init__(self, alert: Alert, alerts: Alerts, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("surface", f"alert-{alert.tone}")
+        self.setAccessibleName(alert.what)
+        self.setAccessibleDescription(alert.means)
+        line = row(self, margins=(14, 7, 12, 7), gap=10)
+        line.addWidget(_Figure(alert.tone, self), 0, Qt.AlignmentFlag.AlignVCenter)
+        words = row(gap=6)
+        what = label(alert.what, Text.STRONG, selectable=True, parent=self)
+        what.setProperty(
+            "role", {Tone.BAD: "danger", Tone.NEUTRAL: "", Tone.LIVE: ""}.get(alert.tone, alert.tone)
+        )
+        words.addWidget(what)
+        words.addWidget(label(alert.means, wrap=True, selectable=True, parent=self), 1)
+        line.addLayout(words, 1)
+        if alert.action and alert.pressed is not None:
+            line.addWidget(
+                button(alert.action, f"{alert.action.rstrip('…')}: {alert.what}", alert.pressed, parent=self)
+            )
+        if alert.dismissable:
+            line.addWidget(
+                button(
+                    "Dismiss",
+                    "Close this; it comes back when its matter changes",
+                    lambda: alerts.dismiss(alert.key),
+                    role=Role.QUIET,
+                    name=f"Dismiss: {alert.what}",
+                    parent=self,
+                )
+            )
+
+
+class _Figure(QWidget):
+    def __init__(self, tone: Tone, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._tone = tone
+        self.setFixedSize(QSize(15, 15))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        draw_shape(QPainter(self), QRectF(self.rect()), _SHAPES[self._tone], tokens().tone(self._tone)[0])
+
+
+# ------------------------------------------------------------------------------ what the status calls for
+
+
+class StandingAlerts:
+    """Keeps the alerts that follow from the engine's status true."""
+
+    def __init__(self, window: QWidget, session: Session) -> None:
+        self._window = window
+        self._session = session
+        self._holds: set[str] = set()
+        session.status_changed.connect(self.update)
+
+    def update(self, status: EngineStatus) -> None:
+        """Raise and take down what the status calls for."""
+        alerts = self._session.alerts
+        wanted = {f"hold {hold.id}": hold for hold in status.holds if _is_told(hold)}
+        for gone in self._holds - wanted.keys():
+            alerts.clear(gone)
+        self._holds = set(wanted)
+        _show(alerts, "unknown", self._unknown(status))
+        _show(alerts, "decision", self._decision(status))
+        for key, hold in wanted.items():
+            alerts.show(self._held(key, hold))
+        _show(alerts, "superseded", _superseded(status))
+
+    def _held(self, key: str, hold: HoldRow) -> Alert:
+        by = f"By {hold.actor}, {self._session.times.stamp(hold.placed_at)}."
+        means = " ".join(
+            part for part in (f"“{hold.reason}”" if hold.reason else "", by, _MEANS[hold.kind]) if part
+        )
+        node = Selection(
+            hold.node_kind,
+            hold.node_id,
+            "the whole engine" if hold.node_kind is NodeKind.ENGINE else hold.node_name,
+        )
+        where = "Dispatch" if hold.node_kind is NodeKind.ENGINE else f"“{hold.node_name}”"
+        action = ""
+        if hold.kind in BY_PERSON:
+            action = "Resume" if hold.kind is HoldKind.PAUSE else "Answer and resume…"
+        tone = Tone.BAD if hold.kind in {HoldKind.CLOCK, HoldKind.OVERRUN} else Tone.WARN
+        return Alert(
+            key,
+            f"{where} is {_HELD_WORDS[hold.kind]}.",
+            means,
+            tone,
+            action,
+            lambda: self._session.spawn(resume(self._window, self._session, node), "resume"),
+        )
+
+    def _unknown(self, status: EngineStatus) -> Alert | None:
+        if not status.unknown:
+            return None
+        are = "attempt is" if status.unknown == 1 else "attempts are"
+        return Alert(
+            "unknown",
+            f"{status.unknown} {are} UNKNOWN.",
+            "Whether they took effect is not known. Nothing of them starts again before you decide.",
+            Tone.UNKNOWN,
+            "Decide…",
+            lambda: self._session.open_page("unknown"),
+            dismissable=True,
+        )
+
+    def _decision(self, status: EngineStatus) -> Alert | None:
+        if not status.awaiting_decision:
+            return None
+        wait = "work order waits" if status.awaiting_decision == 1 else "work orders wait"
+        return Alert(
+            "decision",
+            f"{status.awaiting_decision} {wait} for your decision.",
+            "Accept the result, reject it, or say how it goes on.",
+            Tone.LIVE,
+            "Show",
+            lambda: self._session.open_page("work_orders"),
+            dismissable=True,
+        )
+
+
+_HELD_WORDS = {
+    HoldKind.PAUSE: "paused",
+    HoldKind.HOLD: "held",
+    HoldKind.CLOCK: "held: the clock cannot be trusted",
+    HoldKind.RESTORE: "held after a restore",
+    HoldKind.OVERRUN: "held: a budget was overrun",
+}
+_MEANS = {
+    HoldKind.PAUSE: "Nothing new starts; what runs goes on.",
+    HoldKind.HOLD: "Nothing new starts until this is answered.",
+    HoldKind.CLOCK: "Nothing starts by time until trust is restored.",
+    HoldKind.RESTORE: "Nothing starts until a person has looked.",
+    HoldKind.OVERRUN: "More was used than was authorised; nothing new starts in this scope.",
+}
+
+
+def _is_told(hold: HoldRow) -> bool:
+    """Holds on the engine and on scopes concern everything; those on one work order stand on its own page."""
+    return hold.node_kind in {NodeKind.ENGINE, NodeKind.SCOPE}
+
+
+def _superseded(status: EngineStatus) -> Alert | None:
+    if not status.superseded:
+        return None
+    return Alert(
+        "superseded",
+        "Another console has taken over this data folder.",
+        "This one starts nothing more, and what it shows may be old. Quit it and go on in the other.",
+        Tone.BAD,
+    )
+
+
+def _show(alerts: Alerts, key: str, alert: Alert | None) -> None:
+    if alert is None:
+        alerts.clear(key)
+    else:
+        alerts.show(alert)

@@ -1,0 +1,79 @@
+"""Quitting: what runs is named, and the person says what becomes of it (B-110)."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+
+from PySide6.QtWidgets import QWidget
+
+from app.alerts import Alert
+from app.session import Session
+from app.theme import Tone
+from app.widgets import Option, choose
+
+
+class QuitAnswer(StrEnum):
+    """What a person may answer when something runs."""
+
+    WAIT = "wait"
+    STOP = "stop"
+
+
+async def may_quit(window: QWidget, session: Session) -> bool:
+    """Ask what becomes of what runs; True when the console may close now.
+
+    After "wait" this returns when everything in flight has ended; until then nothing new is claimed, and a
+    strip offers the way back.
+    """
+    running = await session.engine.running()
+    if not running:
+        return True
+    are = "attempt runs" if len(running) == 1 else "attempts run"
+    answer = await choose(
+        window,
+        "Quit Praxis Console?",
+        f"{len(running)} {are} now. The console is what watches over them.",
+        (
+            Option(
+                QuitAnswer.WAIT,
+                "Wait, then quit",
+                "Nothing new starts. The console closes when what runs has ended by itself.",
+            ),
+            Option(
+                QuitAnswer.STOP,
+                "Stop them and quit",
+                "What runs is stopped and becomes UNKNOWN: a kill does not prove that nothing happened. "
+                "You decide about it at the next start.",
+                danger=True,
+            ),
+        ),
+        details=[
+            f"WO-{row.number} · {row.purpose.lower()} · {row.title} · since "
+            f"{session.times.stamp(row.started_at or row.authorized_at)}"
+            for row in running
+        ],
+    )
+    if answer is None:
+        return False
+    return answer == QuitAnswer.STOP or await _all_ended(session)
+
+
+async def _all_ended(session: Session) -> bool:
+    """Wait for the end of what runs; False if the person takes the quitting back meanwhile."""
+    waiting = session.spawn(session.engine.finish(), "wait for what runs")
+    session.alerts.show(
+        Alert(
+            "quitting",
+            "Quitting when what runs has ended.",
+            "Nothing new starts until then.",
+            Tone.LIVE,
+            "Do not quit",
+            waiting.cancel,
+        )
+    )
+    try:
+        await asyncio.wait((waiting,))
+    finally:
+        session.alerts.clear("quitting")
+    return not waiting.cancelled()

@@ -1,0 +1,17 @@
+"""The pages of the console in the order of the rail, and the commands that other parts bring."""
+
+from __future__ import annotations
+
+from app.panels.inbox import PAGE as INBOX
+from app.shell.commands import Extras
+from app.shell.pages import Page
+
+
+def registered_pages() -> tuple[Page, ...]:
+    """Every page there is. Importing a page costs nothing; it is built when it is first shown."""
+    return (INBOX,)
+
+
+def registered_extras() -> Extras:
+    """The commands beyond those of the shell."""
+    return Extras()

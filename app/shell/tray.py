@@ -1,0 +1,151 @@
+"""The tray icon: how many requests wait, and whether dispatch is open, while the window is closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QColor, QFont, QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication, QMenu, QSystemTrayIcon, QWidget
+
+from app.shell.commands import Commands
+from app.theme import Shape, draw_shape, pixmap
+from app.theme.tokens import LIGHT
+
+if TYPE_CHECKING:
+    from engine.views.values import EngineStatus
+
+BURST_MS = 2000
+"""Requests that come within this time make one notification (B-002, B-107)."""
+
+_SIZES = (16, 20, 24, 32, 48)
+
+
+class Tray(QObject):
+    """The tray icon with its menu. It exists only where the desktop has a tray.
+
+    ``opened`` asks for the window, ``quit_asked`` for the end. Its messages are a hint, never the record, and
+    nothing can be decided from them.
+    """
+
+    opened = Signal()
+    quit_asked = Signal()
+
+    def __init__(self, window: QWidget, commands: Commands) -> None:
+        super().__init__(window)
+        self._window = window
+        self._pending: int | None = None
+        self._new = 0
+        self._icon = QSystemTrayIcon(self)
+        self._menu = QMenu(window)
+        self._state = QAction("Praxis Console", self._menu)
+        self._state.setEnabled(False)
+        self._menu.addAction(self._state)
+        self._menu.addSeparator()
+        open_action = self._menu.addAction("Open Praxis Console")
+        open_action.triggered.connect(self.opened)
+        self._menu.setDefaultAction(open_action)
+        self._menu.addAction(commands.pause_all)
+        self._menu.addAction(commands.resume_all)
+        self._menu.addSeparator()
+        quit_action = self._menu.addAction("Quit…")
+        quit_action.triggered.connect(self.quit_asked)
+        self._icon.setContextMenu(self._menu)
+        self._icon.activated.connect(self._activated)
+        self._icon.messageClicked.connect(self.opened)
+        self._burst = QTimer(self, interval=BURST_MS, singleShot=True)
+        self._burst.timeout.connect(self._tell)
+        self._icon.setIcon(tray_icon(0, None))
+        self._icon.setToolTip("Praxis Console")
+        self._icon.show()
+
+    @staticmethod
+    def is_available() -> bool:
+        """Whether the desktop has a tray."""
+        return QSystemTrayIcon.isSystemTrayAvailable()
+
+    @property
+    def tooltip(self) -> str:
+        """What it says in words."""
+        return self._icon.toolTip()
+
+    def show_status(self, status: EngineStatus) -> None:
+        """Show a status; new requests are told of once per burst if nobody is looking."""
+        state: Shape | None = None
+        words = [f"{status.pending_approvals} waiting for you", f"{status.running} running"]
+        if status.unknown:
+            state = Shape.DIAMOND
+            words.append(f"{status.unknown} UNKNOWN")
+        if status.engine_hold is not None:
+            state = Shape.PAUSE
+            words.append("dispatch held")
+        self._icon.setIcon(tray_icon(status.pending_approvals, state))
+        self._icon.setToolTip("Praxis Console · " + " · ".join(words))
+        self._state.setText(" · ".join(words))
+        before, self._pending = self._pending, status.pending_approvals
+        if before is not None and status.pending_approvals > before:
+            self._new += status.pending_approvals - before
+            if not self._burst.isActive():
+                self._burst.start()
+
+    def say(self, title: str, text: str) -> None:
+        """Show a message at the tray, as far as the desktop lets it."""
+        self._icon.showMessage(title, text, self._icon.icon())
+
+    def hide(self) -> None:
+        """Take the icon away; without this it stays as a ghost until the pointer passes."""
+        self._burst.stop()
+        self._icon.hide()
+
+    def _tell(self) -> None:
+        new, self._new = self._new, 0
+        if new and not self._window.isActiveWindow():
+            ask = "A new request waits" if new == 1 else f"{new} new requests wait"
+            self.say(f"{ask} for you", "Open the inbox to look at it. Nothing runs before.")
+
+    def _activated(self, reason: QSystemTrayIcon.ActivationReason) -> None:
+        if reason in {
+            QSystemTrayIcon.ActivationReason.Trigger,
+            QSystemTrayIcon.ActivationReason.DoubleClick,
+        }:
+            self.opened.emit()
+
+
+def tray_icon(count: int, state: Shape | None) -> QIcon:
+    """The product's icon with the number that waits, and a small figure for a hold or an UNKNOWN."""
+    made = QIcon()
+    for size in _SIZES:
+        made.addPixmap(_picture(size, count, state))
+    return made
+
+
+def _picture(size: int, count: int, state: Shape | None) -> QPixmap:
+    picture = pixmap("praxis", size)
+    painter = QPainter(picture)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    if count:
+        text = str(count) if count < 100 else "99"
+        height = size * 0.62
+        width = max(height, height * (0.42 + 0.4 * len(text)))
+        box = QRectF(size - width, size - height, width, height)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor("#FFFFFF"))
+        painter.drawRoundedRect(box, height / 2, height / 2)
+        painter.setBrush(LIGHT.bad)
+        painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), height / 2, height / 2)
+        letters = QFont(QApplication.font())
+        letters.setPixelSize(max(8, int(height * 0.78)))
+        letters.setBold(True)
+        painter.setFont(letters)
+        painter.setPen(QColor("#FFFFFF"))
+        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
+    if state is not None:
+        side = size * 0.5
+        back = QRectF(QPointF(0, 0), QPointF(side, side))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor("#FFFFFF"))
+        painter.drawEllipse(back)
+        ink = LIGHT.unknown if state is Shape.DIAMOND else LIGHT.warn
+        draw_shape(painter, back.adjusted(side * 0.22, side * 0.22, -side * 0.22, -side * 0.22), state, ink)
+    painter.end()
+    return picture

@@ -1,0 +1,112 @@
+"""One console per data folder: a second start raises the first and ends before it touches any data (B-098).
+
+The folder itself is protected by the lock that the engine takes. This is only the way to say "show yourself":
+a local socket whose name is made of the user and the folder. Both sides speak lines of JSON.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+PROTOCOL = 1
+_WAIT_MS = 2000
+
+
+def instance_name(folder: Path) -> str:
+    """The name of the socket for this user and data folder; the same for every way to write the folder."""
+    place = os.path.normcase(folder.resolve())
+    digest = hashlib.sha256(f"{getpass.getuser()}\0{place}".encode()).hexdigest()
+    return f"praxis-console-{digest[:24]}"
+
+
+def raise_running(name: str) -> bool:
+    """Ask the console that listens on ``name`` to show itself; False if there is none that answers.
+
+    It blocks for two seconds at most and needs no running event loop.
+    """
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    if not socket.waitForConnected(_WAIT_MS):
+        return False
+    greeting = _read_line(socket)
+    if greeting.get("protocol") != PROTOCOL:
+        return False
+    _let_it_come_to_front(greeting.get("pid"))
+    socket.write(json.dumps({"protocol": PROTOCOL, "ask": "show"}).encode() + b"\n")
+    socket.waitForBytesWritten(_WAIT_MS)
+    answered = _read_line(socket).get("done") is True
+    socket.disconnectFromServer()
+    return answered
+
+
+class InstanceServer(QObject):
+    """Listens for second starts; ``asked`` comes when one wants this console to show itself.
+
+    Make it only after the engine has taken the folder's lock: then a socket left by a dead console is known to
+    be nobody's, and is removed.
+    """
+
+    asked = Signal()
+
+    def __init__(self, name: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._connected)
+        QLocalServer.removeServer(name)
+        self.listening = self._server.listen(name)
+        self.error = "" if self.listening else self._server.errorString()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.close()
+
+    def _connected(self) -> None:
+        while (socket := self._server.nextPendingConnection()) is not None:
+            socket.disconnected.connect(socket.deleteLater)
+            socket.readyRead.connect(self._readable)
+            socket.write(json.dumps({"protocol": PROTOCOL, "pid": os.getpid()}).encode() + b"\n")
+
+    def _readable(self) -> None:
+        socket = self.sender()
+        if not isinstance(socket, QLocalSocket) or not socket.canReadLine():
+            return
+        asked = _parse(bytes(socket.readLine(4096).data()))
+        if asked.get("protocol") == PROTOCOL and asked.get("ask") == "show":
+            socket.write(json.dumps({"done": True}).encode() + b"\n")
+            socket.flush()
+            self.asked.emit()
+        else:
+            socket.disconnectFromServer()
+
+
+def _read_line(socket: QLocalSocket) -> dict[str, Any]:
+    while not socket.canReadLine():
+        if not socket.waitForReadyRead(_WAIT_MS):
+            return {}
+    return _parse(bytes(socket.readLine(4096).data()))
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _let_it_come_to_front(pid: object) -> None:
+    """On Windows only the process in front may let another one come to the front."""
+    if sys.platform == "win32" and isinstance(pid, int):
+        import ctypes
+
+        ctypes.windll.user32.AllowSetForegroundWindow(pid)
