@@ -169,7 +169,10 @@ def resolve_inside(root: Root, relative: str, *, must_exist: bool = True) -> Con
             do="Remove links that lead in a circle, and give yourself access to the folders on the way.",
             path=relative,
         ) from error
-    inside = _names_below(root, real)
+    try:
+        inside = _names_below(root, real)
+    except OSError as error:
+        raise _swapped(relative) from error
     if inside is None:
         raise OutsideWorkspace(
             f"The path {relative} leads to {real}, outside the workspace {root.path}.",
