@@ -48,7 +48,7 @@ GRACE_SECONDS = 2.0
 """How long a task or thread that is already ending may take until it counts as left behind."""
 
 
-# ------------------------------------------------------------------------------------- left-overs and log lines
+# ------------------------------------------------------------------------------- left-overs and log lines
 
 
 class _LogWatch(logging.Handler):
@@ -138,7 +138,7 @@ def _no_leftover_tasks(request: pytest.FixtureRequest, _no_leftover_threads: Non
         request.getfixturevalue("_task_watch")
 
 
-# ------------------------------------------------------------------------------------------------ shared things
+# -------------------------------------------------------------------------------------------- shared things
 
 
 @pytest.fixture
