@@ -152,6 +152,17 @@ class Session(QObject):
         task.add_done_callback(self._task_ended)
         return task
 
+    async def settled(self, at_most: float = 5.0) -> bool:
+        """Wait until nothing that was spawned runs any more; False if ``at_most`` seconds were not enough."""
+        own = asyncio.current_task()
+        try:
+            async with asyncio.timeout(at_most):
+                while tasks := [task for task in self._tasks if task is not own]:
+                    await asyncio.wait(tasks)
+        except TimeoutError:
+            return False
+        return True
+
     def _task_ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if task.cancelled() or (error := task.exception()) is None:

@@ -38,6 +38,7 @@ from engine.scheduling.tasks import drain_due_wakeups, task_row
 from engine.settings import DEFAULT_SETTINGS, EngineSettings
 from engine.states import AttemptState, HoldKind, TaskState, Verdict, WorkOrderState
 from engine.storage import Boundary, ChangeSet, Rx, Storage, Tx
+from engine.storage.folder_place import default_data_folder
 from engine.storage.journal import JournalReport, verify_journal
 from engine.validation import workflow
 from engine.views import evidence as evidence_view
@@ -171,6 +172,11 @@ class Engine:
         await self._coordinator.stop()
         await self._worker.stop()
         await self._storage.close()
+
+    @staticmethod
+    def default_folder() -> Path:
+        """The data folder for who names none: this user's folder for local application data."""
+        return default_data_folder()
 
     @property
     def folder(self) -> Path:

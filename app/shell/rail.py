@@ -77,8 +77,7 @@ class RailButton(QAbstractButton):
         small = font(Text.SMALL_STRONG)
         size = badge_size(text, None, small)
         place = QPointF(words.right() - size.width(), words.center().y() - size.height() / 2)
-        matters = self.isChecked() and self.page.tone is Tone.NEUTRAL
-        paint_badge(painter, place, text, self.page.tone, None, small, solid=matters)
+        paint_badge(painter, place, text, self.page.tone, None, small, solid=self.page.tone is Tone.LIVE)
 
 
 class NavigationRail(QFrame):

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QScreen,
 )
-from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QStackedWidget, QWidget
 
 from app.crash import Fault
 from app.session import Selection, Session
@@ -127,7 +127,7 @@ class MainWindow(QMainWindow):
     def _build_view_menu(self, view: QMenu) -> None:
         for number, page in enumerate(self.pages, start=1):
             key = f"Ctrl+{number}" if number <= 9 else ""
-            self._add(view, page.title, f"Open {page.title}", key, partial(self.open_page, page.key))
+            self._add(view, page.title, f"Open {page.title}", key, partial(self.go_to_page, page.key))
         view.addSeparator()
         self._add(view, "Search", "Search on this page", "Ctrl+F", self._focus_search)
         view.addSeparator()
@@ -220,6 +220,9 @@ class MainWindow(QMainWindow):
             return
         view = self.view(key)
         if key != self._current:
+            left = self._views.get(self._current)
+            focused = QApplication.focusWidget()
+            had_focus = left is not None and focused is not None and left.isAncestorOf(focused)
             if self._current:
                 self._searches[self._current] = self.bar.search.text()
             self._current = key
@@ -228,8 +231,15 @@ class MainWindow(QMainWindow):
             self.bar.offer_search(page.search_hint, self._searches.get(key, ""))
             self.session.settings.page = key
             self.setWindowTitle(f"{page.title} – Praxis Console")
+            if had_focus:
+                view.focus_first()
         if subject_id:
             view.show_subject(subject_id)
+
+    def go_to_page(self, key: str) -> None:
+        """Bring a page to the front and put the keyboard focus where its work begins."""
+        self.open_page(key)
+        self.view(key).focus_first()
 
     def view(self, key: str) -> PageView:
         """The widget of a page, built now if it was not."""

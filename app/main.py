@@ -1,0 +1,286 @@
+"""From the command line to the window and back: opens the data folder, shows the console, closes everything."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from app import event_loop
+from app.alerts import Alert
+from app.crash import LAST_CRASH_FILE, Faults, log_folder
+from app.first_start import open_scratch_workspace
+from app.options import Options
+from app.session import Session
+from app.settings import Settings
+from app.shell.geometry import DEFAULT_SIZE
+from app.shell.registry import registered_extras, registered_pages
+from app.shell.window import MainWindow
+from app.single_instance import InstanceServer, instance_name, raise_running
+from app.theme import Theme, ThemeChoice, Tone, icon, theme
+from app.widgets import Times
+from app.widgets.dialogs import error_dialog, opened
+from engine.actors import Actor, ActorKind
+from engine.engine import Engine
+from engine.errors import FolderInUse, PraxisError, StorageError
+
+PROGRAM = "praxis-console"
+DATABASE = "praxis.sqlite"
+APPLICATION_ID = "Praxis.Console"
+"""Windows groups windows, shortcut and notifications by this; the installer's shortcut has the same."""
+
+PATIENCE_SECONDS = 6.0
+"""How long a second start waits for a first one that has the folder but does not answer yet, or no more."""
+
+Seed = Callable[[Engine, Path], Awaitable[None]]
+"""Fills an engine for pictures; the path is a scratch folder for workspaces."""
+
+logger = logging.getLogger("praxis.console")
+
+
+def start(options: Options, tell: Callable[[str], None]) -> int:
+    """Run what the options ask for; ``tell`` says a sentence to whoever started it. Returns the exit code."""
+    app = make_application()
+    if options.screenshots is not None:
+        return event_loop.run(partial(take_screenshots, app, options.screenshots, _seed()), app)
+    if options.tour:
+        return event_loop.run(partial(_tour_without_display, app, options.data, tell), app)
+    folder = (options.data or Engine.default_folder()).absolute()
+    name = instance_name(folder)
+    if raise_running(name):
+        return 0
+    return event_loop.run(partial(_supervise, app, folder, name), app)
+
+
+def make_application() -> QApplication:
+    """The application: named, and never ended by the closing of a window."""
+    if sys.platform == "win32":
+        import ctypes
+
+        ctypes.windll.shell32.SetCurrentProcessExplicitAppUserModelID(APPLICATION_ID)
+    found = QApplication.instance()
+    app = found if isinstance(found, QApplication) else QApplication(sys.argv[:1])
+    app.setApplicationName("Praxis Console")
+    app.setApplicationDisplayName("Praxis Console")
+    app.setDesktopFileName(PROGRAM)
+    app.setQuitOnLastWindowClosed(False)
+    app.setWindowIcon(icon("praxis"))
+    return app
+
+
+@asynccontextmanager
+async def open_console(app: QApplication, folder: Path) -> AsyncIterator[MainWindow]:
+    """Open a data folder and give its window, not yet shown; closes session, engine and window at the end.
+
+    Raises a `StorageError` if the folder cannot be opened. What runs at the end is stopped and becomes UNKNOWN.
+    """
+    settings = Settings(folder)
+    look = Theme(app, settings.theme, settings.density)
+    try:
+        engine = await Engine.open(folder, program=PROGRAM)
+        try:
+            times = Times(engine.clock.now, settings.zone)
+            session = Session(engine, Actor(ActorKind.PERSON, getpass.getuser()), settings, times)
+            window = MainWindow(session, registered_pages(), registered_extras())
+            session.start()
+            try:
+                yield window
+            finally:
+                await session.close()
+        finally:
+            await engine.close()
+        window.finish()
+        settings.save()
+        window.deleteLater()
+    finally:
+        look.deleteLater()
+
+
+async def _supervise(app: QApplication, folder: Path, name: str) -> int:
+    """The console as a person uses it."""
+    is_first_start = not (folder / DATABASE).exists()
+    try:
+        async with open_console(app, folder) as window:
+            faults = Faults(log_folder(folder))
+            faults.install()
+            try:
+                await _until_quit(app, window, faults, name, is_first_start)
+            finally:
+                faults.uninstall()
+    except FolderInUse as error:
+        return 0 if await _raise_patiently(name) else await _cannot_open(app, error)
+    except StorageError as error:
+        return await _cannot_open(app, error)
+    return 0
+
+
+async def _until_quit(
+    app: QApplication, window: MainWindow, faults: Faults, name: str, is_first_start: bool
+) -> None:
+    session = window.session
+    loop = asyncio.get_running_loop()
+    faults.install_in_loop(loop)
+    faults.found.connect(window.show_fault)
+    server = InstanceServer(name)
+    server.asked.connect(window.bring_to_front)
+    if not server.listening:
+        logger.warning("A second start cannot raise this window: %s", server.error)
+    app.commitDataRequest.connect(lambda _: session.settings.save(), Qt.ConnectionType.DirectConnection)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Windows loops know no signal handlers; there Ctrl+C cancels the main task.
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, window.end_at_once)
+    _warn_of_place(session)
+    if faults.last_crash:
+        _offer_crash(window, faults)
+    window.show_tray()
+    window.show()
+    window.go_to_page(window.current_page)
+    if is_first_start:
+        session.spawn(open_scratch_workspace(window, session), "first start")
+    try:
+        await window.quit_asked.wait()
+        await _say_stopping(session)
+    finally:
+        server.close()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
+
+
+async def _say_stopping(session: Session) -> None:
+    """Leave a word in the window while what runs is being stopped."""
+    with suppress(PraxisError):
+        if running := len(await session.engine.running()):
+            session.alerts.show(
+                Alert(
+                    "stopping",
+                    f"Stopping {running}; then the console closes.",
+                    "What is stopped becomes UNKNOWN. You decide about it at the next start.",
+                    Tone.UNKNOWN,
+                )
+            )
+
+
+def _warn_of_place(session: Session) -> None:
+    if warning := session.engine.place_warning:
+        session.alerts.show(
+            Alert("place", "The data folder lies at a risky place.", warning, dismissable=True)
+        )
+
+
+def _offer_crash(window: MainWindow, faults: Faults) -> None:
+    """Say that the last run ended by a hard crash, and offer what it left."""
+    report = faults.last_crash
+
+    def show() -> None:
+        error = PraxisError(
+            "The console ended by a fault last time.",
+            means="What was committed is safe. What ran then is UNKNOWN if its end was not seen.",
+            do="Copy the details for a report.",
+            file=str(faults.folder / LAST_CRASH_FILE),
+        )
+        window.session.spawn(opened(error_dialog(window, error, details=report)), "show crash report")
+
+    window.session.alerts.show(
+        Alert(
+            "crash",
+            "The console ended by a fault last time.",
+            "What was committed is safe.",
+            action="Show report",
+            pressed=show,
+            dismissable=True,
+        )
+    )
+
+
+async def _raise_patiently(name: str) -> bool:
+    """Raise the other console once it answers: it may just be starting, or be about to end."""
+    loop = asyncio.get_running_loop()
+    give_up = loop.time() + PATIENCE_SECONDS
+    while loop.time() < give_up:
+        if raise_running(name):
+            return True
+        await asyncio.sleep(0.25)
+    return False
+
+
+async def _cannot_open(app: QApplication, error: StorageError) -> int:
+    look = Theme(app)
+    await opened(error_dialog(None, error))
+    look.deleteLater()
+    return error.exit_code
+
+
+# ----------------------------------------------------------------------------- without a person at the screen
+
+
+async def take_screenshots(app: QApplication, pictures: Path, seed: Seed | None) -> int:
+    """Write a picture of every page in light and dark into ``pictures``, from a scratch data folder.
+
+    ``seed`` fills the folder first. Files are named by page and theme, such as ``inbox-light.png``.
+    """
+    pictures.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="praxis-console-", ignore_cleanup_errors=True) as name:
+        scratch = Path(name)
+        async with open_console(app, scratch / "data") as window:
+            if seed is not None:
+                await seed(window.session.engine, scratch)
+            window.resize(DEFAULT_SIZE)
+            window.show()
+            for choice in (ThemeChoice.LIGHT, ThemeChoice.DARK):
+                if (look := theme()) is not None:
+                    look.choose(choice)
+                for page in window.pages:
+                    window.open_page(page.key)
+                    await picture(window, pictures / f"{page.key.replace('_', '-')}-{choice.value}.png")
+    return 0
+
+
+async def picture(window: MainWindow, file: Path) -> None:
+    """Write a picture of the window as it is once everything has been read and painted."""
+    for _ in range(3):
+        window.session.refresh_status()
+        await window.session.settled()
+        await asyncio.sleep(0.1)
+    if not window.grab().save(str(file)):
+        raise PraxisError(
+            f"The picture {file} could not be written.", do="Look whether the folder can be written."
+        )
+
+
+async def _tour_without_display(app: QApplication, data: Path | None, tell: Callable[[str], None]) -> int:
+    """Run the guided tour where nobody can see it, and leave its story and pictures in a folder."""
+    if find_spec("app.tour") is None:
+        tell(
+            "No display was found, so there is nothing to show. Set DISPLAY, WAYLAND_DISPLAY or QT_QPA_PLATFORM."
+        )
+        return 2
+    folder = Path(tempfile.mkdtemp(prefix="praxis-console-tour-"))
+    tell(
+        f"No display was found: the guided tour runs without one and writes its story and pictures to {folder}"
+    )
+    async with open_console(app, (data or folder / "data").absolute()) as window:
+        window.show()
+        await import_module("app.tour").run_tour(window, window.session, folder)
+    tell(f"The tour has ended. Look at {folder}")
+    return 0
+
+
+def _seed() -> Seed | None:
+    if find_spec("app.screenshots") is None:
+        return None
+    seed: Seed = import_module("app.screenshots").seed
+    return seed
