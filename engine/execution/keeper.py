@@ -33,13 +33,9 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
+assert sys.platform != "win32"  # tells type checkers, too, which half this is
+
 KEEPER_SWITCH = "--praxis-keeper"
-
-LINGER_MS = 200
-"""How long what a command left behind may go on before it is asked to end: a ``tee`` may still write."""
-
-KILL_PATIENCE_MS = 5_000
-"""How long we wait for killed processes before we report them as survivors."""
 
 LOOK_AGAIN_MS = 25
 
@@ -145,6 +141,8 @@ class _Keeper:
         self._main = 0
         self._main_name = ""
         self._main_over = False
+        self._linger_ms = 0
+        self._patience_ms = 0
         self._seen: dict[tuple[int, int], str] = {}
         self._signalled: dict[tuple[int, int], str] = {}
         self._wake, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -156,6 +154,7 @@ class _Keeper:
             raise OSError(ctypes.get_errno(), "cannot become a subreaper")
         program, stdout, stderr = self._take_descriptors()
         job = self._next_message()
+        self._linger_ms, self._patience_ms = job["linger_ms"], job["patience_ms"]
         report, go = self._fork(job, program, stdout, stderr)
         for descriptor in (program, stdout, stderr):
             os.close(descriptor)
@@ -280,7 +279,7 @@ class _Keeper:
 
     def _linger(self, grace_ms: int) -> int:
         """Let what the command left behind end by itself for a moment; give the grace for the rest."""
-        deadline = time.monotonic() + LINGER_MS / 1000
+        deadline = time.monotonic() + self._linger_ms / 1000
         while self._has_children() and time.monotonic() < deadline:
             self._note(descendants(os.getpid()))
             message = self._wait(LOOK_AGAIN_MS)
@@ -355,7 +354,7 @@ class _Keeper:
             message = self._wait(LOOK_AGAIN_MS)
             if message is not None:
                 deadline = min(deadline, time.monotonic() + message["grace_ms"] / 1000)
-        deadline = time.monotonic() + KILL_PATIENCE_MS / 1000
+        deadline = time.monotonic() + self._patience_ms / 1000
         while self._children_at_any_cost() and time.monotonic() < deadline:
             if not self._signal(signal.SIGKILL, "killed"):
                 self._drain(select.select([self._wake], [], [], LOOK_AGAIN_MS / 1000)[0])

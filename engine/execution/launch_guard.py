@@ -117,12 +117,13 @@ class LaunchGuard:
 
 def starts_with_interpreter_line(descriptor: int) -> bool:
     """Say whether the file is a script with a ``#!`` line, which the system starts by its path."""
-    return os.pread(descriptor, 2, 0) == b"#!"
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return os.read(descriptor, 2) == b"#!"
 
 
 def _open(path: str) -> BinaryIO:
     # Non-blocking, so that a named pipe put in the place of the file does not hold us up.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
     handle = os.fdopen(descriptor, "rb", buffering=0)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         handle.close()

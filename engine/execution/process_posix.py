@@ -18,7 +18,7 @@ import socket
 import stat
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from errno import EACCES, ENOENT, ENOEXEC, EPERM
 from pathlib import Path
 from types import TracebackType
@@ -28,10 +28,7 @@ from engine.clock import Clock
 from engine.execution import keeper as keeper_program
 from engine.execution.launch_guard import LaunchGuard, starts_with_interpreter_line
 from engine.execution.process import (
-    FLOOD_GRACE_MS,
     POLL_MS,
-    Difference,
-    EndedBy,
     EndedHow,
     EndedProcess,
     GoneProcess,
@@ -44,9 +41,20 @@ from engine.execution.process import (
     Survivor,
     TreeReport,
 )
-from engine.instants import Instant
+from engine.execution.watching import (
+    KILL_PATIENCE_MS,
+    LINGER_MS,
+    SHORTEST_POLL_MS,
+    Moment,
+    ObservedEnd,
+    StartRefused,
+    Watch,
+    drifted,
+    next_interval,
+)
 
-SHORTEST_POLL_MS = 5
+assert sys.platform != "win32"  # tells type checkers, too, which half this is
+
 KEEPER_PATIENCE_MS = 30_000
 """How long the keeper may take to park a command; a loaded machine takes long to start a Python."""
 
@@ -73,46 +81,12 @@ def run(launch: Launch, stop: Stop, clock: Clock, on_started: OnStarted) -> Proc
         _look_first(launch)
         with contextlib.ExitStack() as stack:
             return _Run(launch, stop, clock, on_started, stack).run()
-    except _Refused as error:
-        refused = error
-    return ProcessReport(
-        asked_at,
-        clock.now(),
-        active_ms=0,
-        slept_ms=0,
-        ended_by=EndedBy.NOT_STARTED,
-        not_started=refused.why,
-        detail=refused.detail,
-        drift=refused.drift,
-        stopped_by=stop.reason if refused.why is NotStarted.STOPPED_FIRST else None,
-    )
-
-
-class _Refused(Exception):
-    """The command provably never ran."""
-
-    def __init__(self, why: NotStarted, detail: str, drift: tuple[Difference, ...] = ()) -> None:
-        super().__init__(detail)
-        self.why = why
-        self.detail = detail
-        self.drift = drift
+    except StartRefused as refused:
+        return refused.report(asked_at, clock, stop)
 
 
 class _KeeperGone(Exception):
     """The keeper ended, broke or does not answer; the text says which."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """All three clocks at one moment, to tell active time from time asleep."""
-
-    now: Instant
-    elapsed: int
-    awake: int
-
-    @classmethod
-    def of(cls, clock: Clock) -> _Moment:
-        return cls(clock.now(), clock.elapsed(), clock.awake())
 
 
 class _Run:
@@ -135,15 +109,13 @@ class _Run:
             identity = self._park(guard)
             self._on_started(identity)
             self._check_once_more(guard)
-            began = _Moment.of(self._clock)
+            watch = Watch(self._launch, self._stop, self._clock, identity)
             self._let_go()
         except BaseException:
             for path in (self._launch.stdout, self._launch.stderr)[: len(self._outputs)]:
                 Path(path).unlink(missing_ok=True)
             raise
-        report = _Watch(
-            self._launch, self._stop, self._clock, self._keeper, self._outputs, began, identity
-        ).run()
+        report = _KeptWatch(watch, self._clock, self._keeper, self._outputs).run()
         return replace(report, drift=guard.verify_again())
 
     def _park(self, guard: LaunchGuard) -> ProcessIdentity:
@@ -151,7 +123,7 @@ class _Run:
         launch = self._launch
         drift = guard.verify(self._clock, self._stop)
         if drift:
-            raise _drifted(drift)
+            raise drifted(drift)
         for path in (launch.stdout, launch.stderr):
             self._outputs.append(self._create(path))
         program = guard.descriptor(launch.program)
@@ -166,10 +138,12 @@ class _Run:
                     _bytes_as_text(name): _bytes_as_text(value) for name, value in launch.environment.items()
                 },
                 grace_ms=launch.grace_ms,
+                linger_ms=LINGER_MS,
+                patience_ms=KILL_PATIENCE_MS,
             )
             parked = self._expect("parked")
         except _KeeperGone as error:
-            raise _Refused(
+            raise StartRefused(
                 NotStarted.REFUSED_BY_SYSTEM, f"Its keeper could not start it: {error}."
             ) from error
         return ProcessIdentity(parked["pid"], parked["started"], self._clock.boot_id())
@@ -180,16 +154,18 @@ class _Run:
         try:
             descriptor = os.open(path, flags, 0o600)
         except OSError as error:
-            raise _Refused(NotStarted.OUTPUT_FILE, f"{path} could not be made: {error.strerror}.") from error
+            raise StartRefused(
+                NotStarted.OUTPUT_FILE, f"{path} could not be made: {error.strerror}."
+            ) from error
         self._stack.callback(os.close, descriptor)
         return descriptor
 
     def _check_once_more(self, guard: LaunchGuard) -> None:
         drift = guard.touched()
         if drift:
-            raise _drifted(drift)
+            raise drifted(drift)
         if self._stop.reason is not None:
-            raise _Refused(NotStarted.STOPPED_FIRST, "It was stopped before it was let go.")
+            raise StartRefused(NotStarted.STOPPED_FIRST, "It was stopped before it was let go.")
 
     def _let_go(self) -> None:
         """Let the program run. A keeper lost from here on proves nothing; that is left to the watch."""
@@ -207,48 +183,25 @@ class _Run:
         raise _KeeperGone("it did not answer")
 
 
-class _Watch:
-    """Watches a command that was let go: its end, its limits, the request to stop it."""
+class _KeptWatch:
+    """Watches a command that was let go, through its keeper."""
 
-    def __init__(
-        self,
-        launch: Launch,
-        stop: Stop,
-        clock: Clock,
-        keeper: _Keeper,
-        outputs: list[int],
-        began: _Moment,
-        identity: ProcessIdentity,
-    ) -> None:
-        self._launch = launch
-        self._stop = stop
+    def __init__(self, watch: Watch, clock: Clock, keeper: _Keeper, outputs: list[int]) -> None:
+        self._watch = watch
         self._clock = clock
         self._keeper = keeper
         self._outputs = outputs
-        self._began = began
-        self._identity = identity
-        self._cause: EndedBy | None = None
-        self._grace: int | None = None
-        self._end: dict[str, Any] | None = None
-        self._ended_at: _Moment | None = None
 
     def run(self) -> ProcessReport:
         try:
-            tree = self._until_done()
+            done = self._until_done()
         except _KeeperGone as error:
             return self._lost(str(error))
-        end = self._end
-        if end is not None and not end["asked"]:
-            # It had ended before anything that we did could reach it, so that is what happened (B-049).
-            ended_by = EndedBy.SIGNAL if "signal" in end else EndedBy.EXIT
-            if ended_by is EndedBy.EXIT and self._written() > self._launch.output_limit_bytes:
-                ended_by = EndedBy.OUTPUT_LIMIT
-        else:
-            ended_by = self._cause or EndedBy.LOST
-        return self._report(ended_by, self._tree(tree), "")
+        return self._watch.report(_tree(done, self._watch.identity.boot), self._written())
 
     def _until_done(self) -> dict[str, Any]:
-        patience = KEEPER_MARGIN_MS + keeper_program.LINGER_MS + keeper_program.KILL_PATIENCE_MS
+        watch = self._watch
+        patience = KEEPER_MARGIN_MS + LINGER_MS + KILL_PATIENCE_MS
         interval, written = SHORTEST_POLL_MS, 0
         while patience > 0:
             message = self._keeper.receive(interval)
@@ -256,30 +209,17 @@ class _Watch:
                 done: dict[str, Any] = message["done"]
                 return done
             if "exited" in message:
-                self._end = message["exited"]
-                self._ended_at = _Moment.of(self._clock)
-                patience += self._launch.grace_ms
+                watch.end = _observed(message["exited"], Moment.of(self._clock))
+                patience += watch.launch.grace_ms
             before, written = written, self._written()
-            self._end_if_due(written)
-            if not message and (self._end is not None or self._cause is not None):
+            grace = watch.due(written)
+            if grace is not None:
+                self._keeper.tell(do="end", grace_ms=grace)
+                patience += grace
+            if not message and (watch.end is not None or watch.cause is not None):
                 patience -= interval
-            interval = next_interval(interval, written - before, self._launch.output_limit_bytes - written)
+            interval = next_interval(interval, written - before, watch.launch.output_limit_bytes - written)
         raise _KeeperGone("it did not answer")
-
-    def _end_if_due(self, written: int) -> None:
-        """Have the tree ended when there is a cause; a flood shortens a grace that already runs."""
-        cause: EndedBy | None = None
-        grace = self._launch.grace_ms
-        if written > self._launch.output_limit_bytes:
-            cause, grace = EndedBy.OUTPUT_LIMIT, min(grace, FLOOD_GRACE_MS)
-        elif self._end is None and self._stop.reason is not None:
-            cause = EndedBy.STOPPED
-        elif self._end is None and self._clock.awake() - self._began.awake >= self._launch.time_limit_ms:
-            cause = EndedBy.TIME_LIMIT
-        if cause is not None and (self._grace is None or grace < self._grace):
-            self._cause = self._cause or cause
-            self._grace = grace
-            self._keeper.tell(do="end", grace_ms=grace)
 
     def _written(self) -> int:
         return sum(os.fstat(descriptor).st_size for descriptor in self._outputs)
@@ -287,12 +227,12 @@ class _Watch:
     def _lost(self, why: str) -> ProcessReport:
         """The keeper is gone, and the command died with it: end what is left of the command's session."""
         self._keeper.kill()
-        session = self._identity.pid
+        session = self._watch.identity.pid
         killed: dict[tuple[int, int], EndedProcess] = {}
         left: list[keeper_program.Seen] = []
-        for _ in range(keeper_program.KILL_PATIENCE_MS // POLL_MS):
+        for _ in range(KILL_PATIENCE_MS // POLL_MS):
             leader = keeper_program.look_at(session)
-            if leader is not None and leader.started != self._identity.started:
+            if leader is not None and leader.started != self._watch.identity.started:
                 left = []  # the number is used again, so nothing of our session was left
                 break
             left = [one for one in keeper_program.all_processes() if one.session == session and not one.over]
@@ -304,42 +244,12 @@ class _Watch:
             select.select([], [], [], POLL_MS / 1000)
         for one in left:
             killed.pop((one.pid, one.started), None)
-        boot = self._identity.boot
+        boot = self._watch.identity.boot
         survived = [Survivor(ProcessIdentity(one.pid, one.started, boot), one.name) for one in left]
-        return self._report(
-            EndedBy.LOST,
-            TreeReport(tuple(killed.values()), survived=tuple(survived)),
+        return self._watch.lost(
             f"The keeper process of the command was lost ({why}), so its end was not observed",
-        )
-
-    def _tree(self, done: dict[str, Any]) -> TreeReport:
-        boot = self._identity.boot
-        return TreeReport(
-            tuple(EndedProcess(one["pid"], one["name"], EndedHow(one["how"])) for one in done["ended"]),
-            tuple(GoneProcess(one["pid"], one["name"]) for one in done["gone"]),
-            tuple(
-                Survivor(ProcessIdentity(one["pid"], one["started"], boot), one["name"])
-                for one in done["survived"]
-            ),
-        )
-
-    def _report(self, ended_by: EndedBy, tree: TreeReport, detail: str) -> ProcessReport:
-        began, ended = self._began, self._ended_at or _Moment.of(self._clock)
-        end = self._end or {}
-        active = ended.awake - began.awake
-        return ProcessReport(
-            began.now,
-            ended.now,
-            active_ms=active,
-            slept_ms=max(0, ended.elapsed - began.elapsed - active),
-            ended_by=ended_by,
-            identity=self._identity,
-            exit_code=end.get("code"),
-            signal=end.get("signal"),
-            stopped_by=self._stop.reason if ended_by is EndedBy.STOPPED else None,
-            detail=detail,
-            output_bytes=self._written(),
-            tree=tree,
+            TreeReport(tuple(killed.values()), survived=tuple(survived)),
+            self._written(),
         )
 
 
@@ -361,7 +271,7 @@ class _Keeper:
                 )
             except OSError as error:
                 self._channel.close()
-                raise _Refused(
+                raise StartRefused(
                     NotStarted.REFUSED_BY_SYSTEM, f"No keeper could be started: {error}."
                 ) from error
         self._channel.settimeout(KEEPER_PATIENCE_MS / 1000)
@@ -374,7 +284,7 @@ class _Keeper:
         """Close the channel, at which the keeper ends its tree at once, and wait; kill it if it hangs."""
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
-        self._channel.settimeout((keeper_program.KILL_PATIENCE_MS + KEEPER_MARGIN_MS) / 1000)
+        self._channel.settimeout((KILL_PATIENCE_MS + KEEPER_MARGIN_MS) / 1000)
         try:
             while self._channel.recv(1 << 16):
                 pass
@@ -420,15 +330,20 @@ class _Keeper:
         return message
 
 
-def next_interval(interval: int, grown: int, left: int) -> int:
-    """Choose the next wait in ms: longer while it is quiet, shorter when the output nears its limit.
+def _observed(exited: dict[str, Any], at: Moment) -> ObservedEnd:
+    number = exited.get("signal")
+    return ObservedEnd(at, exited.get("code"), number, exited["asked"], from_outside=number is not None)
 
-    ``grown`` bytes came within the last ``interval`` ms, ``left`` may still come.
-    """
-    if grown <= 0 or left <= 0:
-        return min(POLL_MS, 2 * interval)
-    half_of_the_way = left * interval // (2 * grown)
-    return max(SHORTEST_POLL_MS, min(POLL_MS, 2 * interval, half_of_the_way))
+
+def _tree(done: dict[str, Any], boot: str) -> TreeReport:
+    return TreeReport(
+        tuple(EndedProcess(one["pid"], one["name"], EndedHow(one["how"])) for one in done["ended"]),
+        tuple(GoneProcess(one["pid"], one["name"]) for one in done["gone"]),
+        tuple(
+            Survivor(ProcessIdentity(one["pid"], one["started"], boot), one["name"])
+            for one in done["survived"]
+        ),
+    )
 
 
 def _look_first(launch: Launch) -> None:
@@ -437,25 +352,27 @@ def _look_first(launch: Launch) -> None:
     try:
         mode = os.stat(program).st_mode  # noqa: PTH116 - the text is used as it is
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _Refused(NotStarted.NOT_FOUND, f"There is no file {program}.") from error
+        raise StartRefused(NotStarted.NOT_FOUND, f"There is no file {program}.") from error
     except OSError as error:
-        raise _Refused(NotStarted.NO_PERMISSION, f"{program} cannot be reached: {error.strerror}.") from error
+        raise StartRefused(
+            NotStarted.NO_PERMISSION, f"{program} cannot be reached: {error.strerror}."
+        ) from error
     if not stat.S_ISREG(mode):
-        raise _Refused(NotStarted.NOT_A_FILE, f"{program} is not a file.")
+        raise StartRefused(NotStarted.NOT_A_FILE, f"{program} is not a file.")
     if not os.access(program, os.X_OK):
-        raise _Refused(NotStarted.NOT_EXECUTABLE, f"{program} is not executable.")
+        raise StartRefused(NotStarted.NOT_EXECUTABLE, f"{program} is not executable.")
     if not os.path.isdir(launch.cwd):  # noqa: PTH112 - the text is used as it is
-        raise _Refused(NotStarted.FOLDER, f"There is no folder {launch.cwd} to run it in.")
+        raise StartRefused(NotStarted.FOLDER, f"There is no folder {launch.cwd} to run it in.")
 
 
-def _refused_by_system(launch: Launch, where: str, errno: int) -> _Refused:
+def _refused_by_system(launch: Launch, where: str, errno: int) -> StartRefused:
     words = os.strerror(errno) if errno else "it ended while it was made"
     if where == "folder":
-        return _Refused(NotStarted.FOLDER, f"{launch.cwd} cannot be entered: {words}.")
+        return StartRefused(NotStarted.FOLDER, f"{launch.cwd} cannot be entered: {words}.")
     why = _REASONS.get(errno, NotStarted.REFUSED_BY_SYSTEM)
     if errno == ENOENT:
         words = "the interpreter it names was not found"
-    return _Refused(why, f"{launch.program} could not be started: {words}.")
+    return StartRefused(why, f"{launch.program} could not be started: {words}.")
 
 
 _REASONS = {
@@ -464,11 +381,6 @@ _REASONS = {
     EACCES: NotStarted.NO_PERMISSION,
     EPERM: NotStarted.NO_PERMISSION,
 }
-
-
-def _drifted(drift: tuple[Difference, ...]) -> _Refused:
-    names = ", ".join(one.path for one in drift)
-    return _Refused(NotStarted.DRIFTED, f"Not what was approved: {names}.", drift)
 
 
 def _bytes_as_text(text: str) -> str:

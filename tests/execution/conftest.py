@@ -17,6 +17,10 @@ import pytest
 from engine.clock import Clock, SystemClock
 from engine.execution.process import GuardedFile, Launch, ProcessIdentity, ProcessReport, Stop, run
 
+LINUX_ONLY = ["test_process_posix.py", "test_launch_guard.py"]
+WINDOWS_ONLY = ["test_process_windows.py"]
+collect_ignore = LINUX_ONLY if sys.platform == "win32" else WINDOWS_ONLY
+
 PATIENCE_SECONDS = 20.0
 BASE_ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from engine.execution.process import (
 from engine.states import Outcome
 from tests.execution.conftest import Bench, eventually, sealed
 from tests.execution.swap_rounds import swap_rounds
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="on Windows the files are held instead")
 
 OTHER = b"echo other\n"
 
