@@ -244,7 +244,7 @@ async def take_screenshots(app: QApplication, pictures: Path, seed: Seed | None)
                 if (look := theme()) is not None:
                     look.choose(choice)
                 for page in window.pages:
-                    window.open_page(page.key)
+                    window.go_to_page(page.key)
                     await picture(window, pictures / f"{page.key.replace('_', '-')}-{choice.value}.png")
     return 0
 

@@ -127,7 +127,8 @@ class Session(QObject):
     async def close(self) -> None:
         """Stop listening, cancel what was spawned and wait for its end. The engine stays open."""
         self._closing = True
-        self._unsubscribe()
+        unsubscribe, self._unsubscribe = self._unsubscribe, lambda: None
+        unsubscribe()
         self._status_timer.stop()
         self._quiet.stop()
         own = asyncio.current_task()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -13,7 +15,11 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.event_loop import EventLoop
+from app.session import Session
+from app.settings import Settings
 from app.theme import Theme, ThemeChoice
+from app.widgets import Times, Zone
+from tests.app.fake_engine import ADA, FakeEngine
 
 
 def pytest_asyncio_loop_factories(
@@ -69,3 +75,25 @@ def themed(qapp: QApplication) -> Iterator[Theme]:
     theme.deleteLater()
     _deliver_deletions()
     qapp.setStyleSheet("")
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeEngine:
+    """An engine of nothing but memory."""
+    return FakeEngine(tmp_path)
+
+
+@pytest.fixture
+async def session(fake: FakeEngine, tmp_path: Path) -> AsyncIterator[Session]:
+    """A session over the fake engine; it listens once the test calls ``start``."""
+    settings = Settings(tmp_path)
+    made = Session(fake, ADA, settings, Times(fake.clock.now, Zone.UTC))  # type: ignore[arg-type]
+    yield made
+    await made.close()
+    made.deleteLater()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until something is so; the test's timeout bounds it."""
+    while not condition():
+        await asyncio.sleep(0.002)
