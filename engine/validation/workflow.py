@@ -132,13 +132,18 @@ def record_validation(
             tx,
             order["id"],
             WorkOrderState.DECISION_NEEDED,
-            "Validation failed and no correction is left.",
+            _exhausted_sentence(judged_by, reason),
             ENGINE,
             now,
         )
     elif verdict is Verdict.FAILED:
         start_correction(tx, order, row, ENGINE, now)
     return row
+
+
+def _exhausted_sentence(judged_by: str, reason: str) -> str:
+    what = f"The step itself failed: {reason}" if judged_by == "execution" else "Validation failed."
+    return f"{what} No correction is left."
 
 
 def validation_of(rx: Rx, attempt_id: str) -> sqlite3.Row | None:
