@@ -57,6 +57,7 @@ class AlertStrips(QWidget):
             self._strips.append(_Strip(more, self._alerts, self))
         for strip in self._strips:
             self._column.addWidget(strip)
+            strip.show()
         self.setVisible(bool(self._strips))
 
 

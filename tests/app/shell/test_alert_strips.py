@@ -1,0 +1,124 @@
+"""The strips: what the engine's status calls for, each with what happened, what it means and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtWidgets import QLabel, QPushButton
+
+from app.alerts import Alert
+from app.session import Session
+from app.shell.window import MainWindow
+from app.theme import Tone
+from engine.states import HoldKind, NodeKind
+from tests.app.fake_engine import FakeEngine, hold
+from tests.app.shell.test_commands import say, write
+from tests.app.shell.test_window import press, question
+
+
+def strips(window: MainWindow) -> list[str]:
+    return [
+        found.accessibleName()
+        for found in window.strips.children()
+        if getattr(found, "isVisible", lambda: False)()
+    ]
+
+
+async def test_a_quiet_engine_has_no_strips(window: MainWindow) -> None:
+    assert strips(window) == []
+    assert not window.strips.isVisible()
+
+
+async def test_a_pause_can_be_lifted_from_its_strip(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    await say(session, fake, holds=(hold(HoldKind.PAUSE),))
+    assert strips(window) == ["Dispatch is paused."]
+    press(window.strips, "Resume")
+    await session.settled()
+    assert [call[0] for call in fake.calls] == ["resume"]
+    await say(session, fake)
+    assert strips(window) == []
+
+
+async def test_a_hold_is_answered_from_its_strip(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    await say(session, fake, holds=(hold(HoldKind.HOLD, "is the branch right?"),))
+    texts = [found.text() for found in window.strips.findChildren(QLabel)]
+    assert any("“is the branch right?” By ada" in text for text in texts)
+    press(window.strips, "Answer and resume…")
+    dialog = await question()
+    write(dialog, "yes")
+    press(dialog, "Resume")
+    await session.settled()
+    assert fake.calls[0][2] == "yes"
+
+
+async def test_holds_that_have_another_way_out_have_no_button(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    await say(session, fake, holds=(hold(HoldKind.CLOCK),))
+    assert strips(window) == ["Dispatch is held: the clock cannot be trusted."]
+    assert [found for found in window.strips.findChildren(QPushButton) if found.isVisible()] == []
+
+
+async def test_an_overrun_scope_is_told_a_held_work_order_is_not(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    await say(
+        session,
+        fake,
+        holds=(
+            hold(HoldKind.OVERRUN, "12 of 10 used", NodeKind.SCOPE, "scope", "payments"),
+            hold(HoldKind.PAUSE, "", NodeKind.WORK_ORDER, "order", "Mend rounding"),
+        ),
+    )
+    assert strips(window) == ["“payments” is held: a budget was overrun."]
+
+
+async def test_unknown_is_violet_and_leads_to_its_page(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    await say(session, fake, unknown=2)
+    assert strips(window) == ["2 attempts are UNKNOWN."]
+    (alert,) = session.alerts.shown()
+    assert alert.tone is Tone.UNKNOWN
+    assert "fail" not in (alert.what + alert.means).lower()
+    press(window.strips, "Decide…")
+    assert window.current_page == "unknown"
+    press(window.strips, "Dismiss")
+    assert strips(window) == []
+    session.refresh_status()
+    await session.settled()
+    assert strips(window) == []
+    await say(session, fake, unknown=3)
+    assert strips(window) == ["3 attempts are UNKNOWN."]
+
+
+async def test_decisions_that_wait_lead_to_the_work_orders(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    await say(session, fake, awaiting_decision=1)
+    assert strips(window) == ["1 work order waits for your decision."]
+    press(window.strips, "Show")
+    assert window.current_page == "work_orders"
+
+
+async def test_being_superseded_is_told(window: MainWindow, session: Session, fake: FakeEngine) -> None:
+    await say(session, fake, superseded=True)
+    assert strips(window) == ["Another console has taken over this data folder."]
+
+
+async def test_many_alerts_do_not_push_the_page_out(window: MainWindow, session: Session) -> None:
+    for number in range(9):
+        session.alerts.show(Alert(str(number), f"Alert {number}."))
+    assert strips(window) == ["Alert 8.", "Alert 7.", "Alert 6.", "Alert 5.", "5 more."]
+    assert window.stack.height() > 200
+
+
+async def test_strips_never_take_the_focus(window: MainWindow, session: Session) -> None:
+    field: Any = window.bar.search
+    field.setFocus()
+    session.alerts.show(Alert("a", "Something.", action="Do", pressed=lambda: None))
+    assert window.focusWidget() is field

@@ -1,0 +1,142 @@
+"""The tray: count and state while the window is closed; a hint, never the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QSystemTrayIcon
+from pytestqt.qtbot import QtBot
+
+from app.session import Session
+from app.shell.tray import Tray, tray_icon
+from app.shell.window import MainWindow
+from app.theme import Shape
+from engine.states import HoldKind
+from tests.app.conftest import until
+from tests.app.fake_engine import FakeEngine, hold, status
+from tests.app.shell.test_commands import say
+from tests.app.shell.test_window import dialogs, press, question
+
+pytestmark = pytest.mark.qt_log_ignore("systemTrayWindowChanged", extend=True)
+"""Qt looks for a system tray of X11 on the offscreen platform."""
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was shown at the tray; bursts end at once."""
+    shown: list[str] = []
+    monkeypatch.setattr(
+        QSystemTrayIcon, "showMessage", lambda self, title, text, icon: shown.append(title), raising=True
+    )
+    monkeypatch.setattr("app.shell.tray.BURST_MS", 1)
+    return shown
+
+
+@pytest.fixture
+def tray(window: MainWindow, messages: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Tray]:
+    monkeypatch.setattr(Tray, "is_available", staticmethod(lambda: True))
+    window.show_tray()
+    assert window.tray is not None
+    yield window.tray
+    window.tray.hide()
+
+
+def test_pictures_differ_by_count_and_state(qtbot: QtBot) -> None:
+    pictures = {
+        bytes(tray_icon(count, state).pixmap(32, 32).toImage().constBits())
+        for count in (0, 1, 12, 99)
+        for state in (None, Shape.PAUSE, Shape.DIAMOND)
+    }
+    assert len(pictures) == 12
+    many = [bytes(tray_icon(count, None).pixmap(16, 16).toImage().constBits()) for count in (99, 100, 5000)]
+    assert len(set(many)) == 1
+
+
+async def test_it_says_count_and_state(
+    tray: Tray, window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    await say(session, fake, pending_approvals=3, running=2, unknown=1, holds=(hold(HoldKind.PAUSE),))
+    assert tray.tooltip == "Praxis Console · 3 waiting for you · 2 running · 1 UNKNOWN · dispatch held"
+
+
+async def test_new_requests_of_a_burst_are_told_once(
+    tray: Tray, window: MainWindow, fake: FakeEngine, messages: list[str]
+) -> None:
+    """B-002, B-014, B-107."""
+    window.hide()
+    tray.show_status(status(pending_approvals=1))
+    for count in range(2, 27):
+        tray.show_status(status(pending_approvals=count))
+    await until(lambda: messages)
+    assert messages == ["25 new requests wait for you"]
+
+
+async def test_requests_that_were_there_at_the_start_are_no_news(
+    tray: Tray, window: MainWindow, messages: list[str]
+) -> None:
+    window.hide()
+    tray.show_status(status(pending_approvals=5))
+    tray.show_status(status(pending_approvals=4))
+    assert not tray._burst.isActive()
+    assert messages == []
+
+
+async def test_nothing_is_told_to_who_is_looking(tray: Tray, window: MainWindow, messages: list[str]) -> None:
+    window.activateWindow()
+    await until(window.isActiveWindow)
+    tray.show_status(status(pending_approvals=0))
+    tray.show_status(status(pending_approvals=1))
+    await until(lambda: not tray._burst.isActive())
+    assert messages == []
+
+
+async def test_its_menu_opens_pauses_and_quits(
+    tray: Tray, window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    menus = [found for found in window.findChildren(QMenu) if not found.title()]
+    menu = next(found for found in menus if any("Open Praxis" in entry.text() for entry in found.actions()))
+    entries: dict[str, QAction] = {found.text(): found for found in menu.actions() if found.text()}
+    assert not any("pprove" in text for text in entries), "nothing is decided from the tray"
+    window.hide()
+    entries["Open Praxis Console"].trigger()
+    assert window.isVisible()
+    entries["Pause everything"].trigger()
+    await session.settled()
+    assert fake.calls[0][0] == "pause"
+    entries["Quit…"].trigger()
+    await session.settled()
+    assert window.quit_asked.is_set()
+
+
+async def test_closing_says_once_that_the_engine_goes_on(
+    tray: Tray, window: MainWindow, session: Session
+) -> None:
+    window.close()
+    dialog = await question()
+    assert "goes on in the tray" in dialog.windowTitle()
+    press(dialog, "Close the window")
+    await session.settled()
+    assert not window.isVisible()
+    window.show()
+    window.close()
+    await session.settled()
+    assert dialogs() == []
+    assert not window.isVisible()
+    assert not window.quit_asked.is_set()
+
+
+async def test_who_goes_back_is_told_again(tray: Tray, window: MainWindow, session: Session) -> None:
+    for _ in range(2):
+        window.close()
+        press(await question(), "Go back")
+        await session.settled()
+        assert window.isVisible()
+
+
+async def test_quitting_is_offered_when_closing(tray: Tray, window: MainWindow, session: Session) -> None:
+    window.close()
+    press(await question(), "Quit…")
+    await session.settled()
+    assert window.quit_asked.is_set()
