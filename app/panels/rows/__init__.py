@@ -3,7 +3,9 @@
 from app.panels.rows.card import Card, CardBadge, CardDelegate, CardLine
 from app.panels.rows.feed import RowFeed
 from app.panels.rows.model import Column, Roles, RowModel
+from app.panels.rows.refresh import Refresh
 from app.panels.rows.row_list import RowList
+from app.panels.rows.ticking import TickingLabel
 
 __all__ = [
     "Card",
@@ -11,8 +13,10 @@ __all__ = [
     "CardDelegate",
     "CardLine",
     "Column",
+    "Refresh",
     "Roles",
     "RowFeed",
     "RowList",
     "RowModel",
+    "TickingLabel",
 ]

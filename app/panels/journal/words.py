@@ -1,0 +1,48 @@
+"""Journal rows in words: who did what, with the parts of the detail that say most."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from app.panels.words import actor_words
+from app.theme import state_word
+from engine.views.values import JournalRow
+
+_TELLING = ("outcome", "verdict", "state", "kind", "purpose", "title", "reason", "survivors")
+"""Detail fields that are shown with the row, in this order; the rest is in the details."""
+
+_LONGEST = 160
+
+
+def kind_words(kind: str) -> str:
+    """A journal kind as words: ``attempt.stop_requested`` is "attempt: stop requested"."""
+    subject, _, event = kind.partition(".")
+    words = state_word(subject.replace("_", " "))
+    return f"{words}: {state_word(event.replace('.', ' '))}" if event else words
+
+
+def detail_words(detail: Mapping[str, Any]) -> str:
+    """The telling part of a row's detail, in one line; "" if it has none."""
+    parts = []
+    for name in _TELLING:
+        value = detail.get(name)
+        if isinstance(value, str) and value:
+            parts.append(state_word(value) if value.isupper() else value.removesuffix("."))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            parts.append(f"{name.replace('_', ' ')} {value}")
+    text = " · ".join(parts)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def detail_text(detail: Mapping[str, Any]) -> str:
+    """The whole detail, one field per line, for reading and copying."""
+    return json.dumps(detail, indent=2, ensure_ascii=False, sort_keys=True)
+
+
+def journal_line(row: JournalRow) -> str:
+    """A row as one sentence-like line: kind, actor, what is telling of its detail."""
+    said = detail_words(row.detail)
+    line = f"{kind_words(row.kind)} · {actor_words(row.actor)}"
+    return f"{line} · {said}" if said else line
