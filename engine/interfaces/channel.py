@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.actors import Actor, ActorKind
+from engine.engine import Engine
 from engine.errors import ChannelError, InvalidValue, PraxisError, Unauthorized
 from engine.interfaces import wire
 from engine.interfaces.channel_files import (
@@ -39,7 +40,7 @@ from engine.interfaces.channel_link import (
     connect,
     welcome,
 )
-from engine.interfaces.channel_methods import EngineCalls, Method, find_method, perform
+from engine.interfaces.channel_methods import Method, find_method, perform
 
 PROTOCOL_VERSION = 1
 
@@ -89,7 +90,7 @@ class Channel:
     """A listening channel; made by `listen`, ended by `close`."""
 
     def __init__(
-        self, engine: EngineCalls, folder: Path, key: bytes, listener: Listener, limits: ChannelLimits
+        self, engine: Engine, folder: Path, key: bytes, listener: Listener, limits: ChannelLimits
     ) -> None:
         self._engine = engine
         self._folder = folder
@@ -108,7 +109,7 @@ class Channel:
 
     @classmethod
     async def listen(
-        cls, engine: EngineCalls, folder: Path, *, program: str, limits: ChannelLimits | None = None
+        cls, engine: Engine, folder: Path, *, program: str, limits: ChannelLimits | None = None
     ) -> Channel:
         """Listen for this user's other processes and say so in the data folder.
 

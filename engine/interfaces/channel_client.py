@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from engine.actors import Actor
+from engine.control.decisions import Finding
 from engine.control.holds import Node
+from engine.engine import Engine
 from engine.errors import ChannelError
+from engine.execution.blobs import BlobState
 from engine.interfaces import wire
 from engine.interfaces.channel import PROTOCOL_VERSION
 from engine.interfaces.channel_files import ChannelNote, read_key, read_note
@@ -26,13 +29,15 @@ from engine.interfaces.channel_link import (
     connect,
     introduce,
 )
-from engine.interfaces.channel_methods import METHODS, EngineCalls, Method, perform
+from engine.interfaces.channel_methods import METHODS, Method, perform
 from engine.interfaces.rights import Right
 from engine.scheduling.gates import Gate
 from engine.states import AttemptState, Verdict, WorkOrderState
+from engine.storage.journal import JournalReport
 from engine.views.values import (
     ApprovalCard,
     AttemptRow,
+    DryCheck,
     EngineStatus,
     EvidenceView,
     HoldRow,
@@ -62,7 +67,7 @@ class Door(Protocol):
 class InProcess:
     """The door to an engine of this process."""
 
-    def __init__(self, engine: EngineCalls) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def call(self, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
@@ -116,7 +121,7 @@ class Remote:
                     "version": PROTOCOL_VERSION,
                     "id": request_id,
                     "method": method.name,
-                    "arguments": wire.encode(values),
+                    "arguments": method.encode_arguments(values),
                     "actor": wire.encode(actor),
                 }
             )
@@ -203,8 +208,8 @@ class EngineClient:
         self.actor = actor
         self._door = door
 
-    async def _call(self, name: str, **values: Any) -> Any:
-        return await self._door.call(METHODS[name], self.actor, values)
+    async def _call(self, method: str, /, **values: Any) -> Any:
+        return await self._door.call(METHODS[method], self.actor, values)
 
     async def submit(self, spec: WorkOrderSpec, *, key: str | None = None) -> WorkOrderRow:
         """Submit a work order: it is planned and sealed, and its approval asked for."""
@@ -212,11 +217,22 @@ class EngineClient:
         return result
 
     async def approve(
-        self, approval_id: str, *, seal: str, covers_validation: bool = False, reason: str = ""
+        self,
+        approval_id: str,
+        *,
+        seal: str,
+        covers_validation: bool = False,
+        look_ms: int | None = None,
+        reason: str = "",
     ) -> ApprovalCard:
         """Approve the plan with exactly this seal."""
         result: ApprovalCard = await self._call(
-            "approve", approval_id=approval_id, seal=seal, covers_validation=covers_validation, reason=reason
+            "approve",
+            approval_id=approval_id,
+            seal=seal,
+            covers_validation=covers_validation,
+            look_ms=look_ms,
+            reason=reason,
         )
         return result
 
@@ -288,6 +304,36 @@ class EngineClient:
         )
         return result
 
+    async def validate_again(self, work_order_id: str, reason: str) -> WorkOrderRow:
+        """Make a new validation of a result that was executed but not judged."""
+        result: WorkOrderRow = await self._call("validate_again", work_order_id=work_order_id, reason=reason)
+        return result
+
+    async def reconcile(
+        self,
+        attempt_id: str,
+        finding: Finding,
+        *,
+        reason: str,
+        cost: int | None = None,
+        active_ms: int | None = None,
+    ) -> AttemptRow:
+        """End an UNKNOWN by a recorded decision."""
+        result: AttemptRow = await self._call(
+            "reconcile",
+            attempt_id=attempt_id,
+            finding=finding,
+            reason=reason,
+            cost=cost,
+            active_ms=active_ms,
+        )
+        return result
+
+    async def check(self, spec: WorkOrderSpec) -> DryCheck:
+        """Plan a work order as `submit` would, and save nothing."""
+        result: DryCheck = await self._call("check", spec=spec)
+        return result
+
     async def status(self) -> EngineStatus:
         """The facts that are always shown."""
         result: EngineStatus = await self._call("status")
@@ -317,9 +363,9 @@ class EngineClient:
         )
         return result
 
-    async def work_order(self, id_or_number: str) -> WorkOrderStory:
-        """The whole story of a work order, by id or number."""
-        result: WorkOrderStory = await self._call("work_order", id_or_number=id_or_number)
+    async def work_order(self, name: str) -> WorkOrderStory:
+        """The story of the work order ``WO-118``, ``118`` or an id."""
+        result: WorkOrderStory = await self._call("work_order", name=name)
         return result
 
     async def attempts(
@@ -339,9 +385,9 @@ class EngineClient:
         result: EvidenceView = await self._call("evidence", attempt_id=attempt_id)
         return result
 
-    async def verify_blob(self, sha256: str) -> str:
-        """Recompute a kept file's digest: TRUE, MISSING or ALTERED."""
-        result: str = await self._call("verify_blob", sha256=sha256)
+    async def verify_blob(self, sha256: str) -> BlobState:
+        """Read a kept file again and compare it with its digest."""
+        result: BlobState = await self._call("verify_blob", sha256=sha256)
         return result
 
     async def explain(self, task_id: str) -> tuple[Gate, ...]:
@@ -356,4 +402,9 @@ class EngineClient:
         result: tuple[JournalRow, ...] = await self._call(
             "journal", after=after, before=before, limit=limit, work_order_id=work_order_id
         )
+        return result
+
+    async def verify_journal(self) -> JournalReport:
+        """Check the whole chain of the journal."""
+        result: JournalReport = await self._call("verify_journal")
         return result

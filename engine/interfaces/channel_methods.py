@@ -1,8 +1,6 @@
 """What can be asked over the local channel: one explicit table, and nothing outside it (E-90).
 
-`EngineCalls` is the part of `Engine` that the channel and the CLI use; the engine and the channel's client
-both have it, so a command is written once and does not know which of the two it talks to. The argument
-types of each method are read from there, so that the table cannot drift from the engine.
+The argument types of each method are those of the engine's own method, so the table cannot drift from it.
 """
 
 from __future__ import annotations
@@ -10,94 +8,29 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
 
 from engine.actors import Actor
-from engine.control.holds import Node
+from engine.engine import Engine
 from engine.errors import ChannelError, InvalidValue
 from engine.interfaces import wire
 from engine.interfaces.rights import Right, require_right
-from engine.scheduling.gates import Gate
-from engine.states import AttemptState, Verdict, WorkOrderState
-from engine.views.values import (
-    ApprovalCard,
-    AttemptRow,
-    EngineStatus,
-    EvidenceView,
-    HoldRow,
-    InboxRow,
-    JournalRow,
-    ValidationRow,
-    WorkOrderRow,
-    WorkOrderStory,
-)
+from engine.interfaces.work_order_file import parse_work_order, to_toml
 from engine.work_order import WorkOrderSpec
 
 MOST_ROWS = 1000
 """The largest page that one call may ask for, so that no peer can fill the owner's memory."""
 
-
-class EngineCalls(Protocol):
-    """The engine as the CLI and the channel use it; see `engine.engine.Engine` for what each method does."""
-
-    async def submit(self, spec: WorkOrderSpec, actor: Actor, *, key: str | None = None) -> WorkOrderRow: ...
-    async def approve(
-        self, approval_id: str, actor: Actor, *, seal: str, covers_validation: bool = False, reason: str = ""
-    ) -> ApprovalCard: ...
-    async def reject(self, approval_id: str, actor: Actor, reason: str) -> ApprovalCard: ...
-    async def withdraw(self, approval_id: str, actor: Actor, reason: str = "") -> ApprovalCard: ...
-    async def ask_again(self, task_id: str, actor: Actor) -> ApprovalCard: ...
-    async def pause(self, node: Node, actor: Actor, *, reason: str, key: str | None = None) -> HoldRow: ...
-    async def hold(self, node: Node, actor: Actor, *, reason: str, key: str | None = None) -> HoldRow: ...
-    async def resume(
-        self, node: Node, actor: Actor, *, reason: str = "", key: str | None = None
-    ) -> tuple[HoldRow, ...]: ...
-    async def cancel(self, node: Node, actor: Actor, *, reason: str, key: str | None = None) -> None: ...
-    async def stop_attempt(self, attempt_id: str, actor: Actor, reason: str) -> None: ...
-    async def accept(self, work_order_id: str, actor: Actor, reason: str = "") -> WorkOrderRow: ...
-    async def reject_work(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow: ...
-    async def allow_correction(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow: ...
-    async def validate_by_person(
-        self,
-        attempt_id: str,
-        verdict: Verdict,
-        actor: Actor,
-        *,
-        reason: str,
-        actual_cost: int | None = None,
-    ) -> ValidationRow: ...
-    async def status(self) -> EngineStatus: ...
-    async def inbox(self, *, after: str | None = None, limit: int = 200) -> tuple[InboxRow, ...]: ...
-    async def approval(self, approval_id: str) -> ApprovalCard: ...
-    async def work_orders(
-        self,
-        *,
-        after: str | None = None,
-        limit: int = 200,
-        text: str = "",
-        states: tuple[WorkOrderState, ...] = (),
-    ) -> tuple[WorkOrderRow, ...]: ...
-    async def work_order(self, id_or_number: str) -> WorkOrderStory: ...
-    async def attempts(
-        self, *, after: str | None = None, limit: int = 200, states: tuple[AttemptState, ...] = ()
-    ) -> tuple[AttemptRow, ...]: ...
-    async def running(self) -> tuple[AttemptRow, ...]: ...
-    async def evidence(self, attempt_id: str) -> EvidenceView: ...
-    async def verify_blob(self, sha256: str) -> str: ...
-    async def explain(self, task_id: str) -> tuple[Gate, ...]: ...
-    async def journal(
-        self,
-        *,
-        after: int = 0,
-        before: int | None = None,
-        limit: int = 500,
-        work_order_id: str | None = None,
-    ) -> tuple[JournalRow, ...]: ...
+_SEALING_SECONDS = 300.0
+_READING_EVERYTHING_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method of the channel: who may call it, what it takes and gives, and how long it may take."""
+    """One method of the channel: who may call it, what it takes and gives, and how long it may take.
+
+    ``parameters`` are the types of its arguments, ``seconds`` is the longest time.
+    """
 
     name: str
     right: Right
@@ -107,24 +40,48 @@ class Method:
     result: Any
     seconds: float
 
+    def encode_arguments(self, values: Mapping[str, Any]) -> dict[str, wire.Json]:
+        """Give the JSON form of the arguments; a work order travels as the text of its file."""
+        return {
+            name: to_toml(value) if isinstance(value, WorkOrderSpec) else wire.encode(value)
+            for name, value in values.items()
+        }
+
     def decode_arguments(self, given: Mapping[str, wire.Json]) -> dict[str, Any]:
-        """Check a peer's arguments and give the values to call with; `InvalidValue` names the wrong one."""
+        """Check a peer's arguments and give the values to call with; `InvalidValue` names the wrong one.
+
+        A work order passes the same checks as one that is read from a file.
+        """
         unknown = given.keys() - self.parameters.keys()
         if unknown:
             raise InvalidValue(f"{self.name} takes nothing called {min(unknown)!r}.", field=min(unknown))
         missing = self.required - given.keys()
         if missing:
             raise InvalidValue(f"{self.name} needs {min(missing)!r}.", field=min(missing))
-        values = {name: wire.decode(self.parameters[name], item, name) for name, item in given.items()}
+        values = {name: _decode_argument(self.parameters[name], item, name) for name, item in given.items()}
         if values.get("limit", 1) > MOST_ROWS:
-            raise InvalidValue(f"limit {values['limit']} is more than the channel gives: {MOST_ROWS} rows.")
+            raise InvalidValue(
+                f"limit {values['limit']} is more than the channel gives: {MOST_ROWS} rows.",
+                do="Ask for fewer rows and go on after the last.",
+                field="limit",
+            )
         return values
 
 
-def _method(function: Callable[..., Awaitable[Any]], right: Right, seconds: float = 30.0) -> Method:
+def _decode_argument(kind: Any, value: wire.Json, name: str) -> Any:
+    if kind is not WorkOrderSpec:
+        return wire.decode(kind, value, name)
+    text: str = wire.decode(str, value, name)
+    return parse_work_order(text.encode("utf-8", "surrogatepass"))
+
+
+def _method(
+    function: Callable[..., Awaitable[Any]], right: Right, seconds: float = 30.0, without: str = ""
+) -> Method:
     hints = get_type_hints(function)
     result = hints.pop("return")
     takes_actor = hints.pop("actor", None) is not None
+    hints.pop(without, None)
     parameters = inspect.signature(function).parameters
     required = frozenset(name for name in hints if parameters[name].default is inspect.Parameter.empty)
     return Method(function.__name__, right, hints, required, takes_actor, result, seconds)
@@ -133,34 +90,38 @@ def _method(function: Callable[..., Awaitable[Any]], right: Right, seconds: floa
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
-        _method(EngineCalls.submit, Right.ASK, seconds=300),
-        _method(EngineCalls.ask_again, Right.ASK, seconds=300),
-        _method(EngineCalls.approve, Right.DECIDE, seconds=300),
-        _method(EngineCalls.reject, Right.DECIDE),
-        _method(EngineCalls.withdraw, Right.DECIDE),
-        _method(EngineCalls.pause, Right.HALT),
-        _method(EngineCalls.hold, Right.HALT),
-        _method(EngineCalls.resume, Right.DECIDE),
-        _method(EngineCalls.cancel, Right.DECIDE),
-        _method(EngineCalls.stop_attempt, Right.DECIDE),
-        _method(EngineCalls.accept, Right.DECIDE),
-        _method(EngineCalls.reject_work, Right.DECIDE),
-        _method(EngineCalls.allow_correction, Right.DECIDE),
-        _method(EngineCalls.validate_by_person, Right.DECIDE),
-        _method(EngineCalls.status, Right.LOOK),
-        _method(EngineCalls.inbox, Right.LOOK),
-        _method(EngineCalls.approval, Right.LOOK),
-        _method(EngineCalls.work_orders, Right.LOOK),
-        _method(EngineCalls.work_order, Right.LOOK),
-        _method(EngineCalls.attempts, Right.LOOK),
-        _method(EngineCalls.running, Right.LOOK),
-        _method(EngineCalls.evidence, Right.LOOK),
-        _method(EngineCalls.verify_blob, Right.LOOK, seconds=3600),
-        _method(EngineCalls.explain, Right.LOOK),
-        _method(EngineCalls.journal, Right.LOOK),
+        _method(Engine.submit, Right.ASK, _SEALING_SECONDS),
+        _method(Engine.ask_again, Right.ASK, _SEALING_SECONDS),
+        _method(Engine.check, Right.ASK, _SEALING_SECONDS),
+        _method(Engine.approve, Right.DECIDE),
+        _method(Engine.reject, Right.DECIDE),
+        _method(Engine.withdraw, Right.DECIDE),
+        _method(Engine.pause, Right.DECIDE),
+        _method(Engine.hold, Right.DECIDE),
+        _method(Engine.resume, Right.DECIDE),
+        _method(Engine.cancel, Right.DECIDE),
+        _method(Engine.stop_attempt, Right.DECIDE),
+        _method(Engine.accept, Right.DECIDE),
+        _method(Engine.reject_work, Right.DECIDE),
+        _method(Engine.allow_correction, Right.DECIDE),
+        _method(Engine.validate_again, Right.DECIDE),
+        _method(Engine.validate_by_person, Right.DECIDE),
+        _method(Engine.reconcile, Right.DECIDE),
+        _method(Engine.status, Right.LOOK),
+        _method(Engine.inbox, Right.LOOK),
+        _method(Engine.approval, Right.LOOK),
+        _method(Engine.work_orders, Right.LOOK),
+        _method(Engine.work_order, Right.LOOK),
+        _method(Engine.attempts, Right.LOOK),
+        _method(Engine.running, Right.LOOK),
+        _method(Engine.evidence, Right.LOOK),
+        _method(Engine.verify_blob, Right.LOOK, _READING_EVERYTHING_SECONDS),
+        _method(Engine.explain, Right.LOOK),
+        _method(Engine.journal, Right.LOOK),
+        _method(Engine.verify_journal, Right.LOOK, _READING_EVERYTHING_SECONDS, without="progress"),
     )
 }
-"""Every method of the channel by name, with its right (E-90). Sealing reads files, so it may take minutes."""
+"""Every method of the channel by name, with its right (E-90)."""
 
 
 def find_method(name: object) -> Method:
@@ -175,8 +136,8 @@ def find_method(name: object) -> Method:
     return method
 
 
-async def perform(engine: EngineCalls, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
+async def perform(engine: Engine, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
     """Call the engine's method for an actor, if actors of its kind have the right to it."""
     require_right(actor, method.right, method.name)
-    call = getattr(engine, method.name)
+    call = getattr(engine, method.name)  # a name of the table above, never the peer's
     return await (call(actor=actor, **values) if method.takes_actor else call(**values))

@@ -1,7 +1,7 @@
 """Who may do what at the engine's interfaces, by kind of actor (E-90).
 
-This table is the only place that says it. The engine asks its own policy about decisions once more; this
-one keeps a request from ever getting that far.
+This table is the only place that says it. The engine asks its own policy about commands once more; this one
+keeps a request from ever getting that far.
 """
 
 from __future__ import annotations
@@ -20,25 +20,18 @@ class Right(StrEnum):
     """Read anything."""
     ASK = "ask"
     """Ask for something that still needs a person's decision: submit, ask again."""
-    HALT = "halt"
-    """Keep new work from starting: pause, hold."""
     DECIDE = "decide"
-    """A person's decision: approve, reject, withdraw, resume, stop, cancel, accept, judge."""
+    """Decide and steer: approve, reject, withdraw, hold, resume, stop, cancel, reconcile, accept, judge."""
 
 
 RIGHTS: Mapping[ActorKind, frozenset[Right]] = {
     ActorKind.PERSON: frozenset(Right),
-    ActorKind.SCRIPT: frozenset({Right.LOOK, Right.ASK, Right.HALT}),
+    ActorKind.SCRIPT: frozenset({Right.LOOK, Right.ASK}),
     ActorKind.AGENT: frozenset({Right.LOOK, Right.ASK}),
     ActorKind.WORKER: frozenset(),
     ActorKind.ENGINE: frozenset(),
 }
 """What each kind of actor may do. Workers and the engine itself do not speak through interfaces."""
-
-_WHO = {
-    ActorKind.SCRIPT: "A script may look, ask, pause and hold.",
-    ActorKind.AGENT: "An agent may look and ask.",
-}
 
 
 def require_right(actor: Actor, right: Right, method: str) -> None:
@@ -46,8 +39,8 @@ def require_right(actor: Actor, right: Right, method: str) -> None:
     if right in RIGHTS[actor.kind]:
         return
     raise Unauthorized(
-        f"{actor} may not {method.replace('_', ' ')}.",
-        means=f"{_WHO.get(actor.kind, 'It has no rights here.')} Nothing was changed.",
+        f"{str(actor)[:1].upper()}{str(actor)[1:]} may not {method.replace('_', ' ')}; only a person decides.",
+        means="Nothing was changed.",
         do="A person has to do this, in the console or with praxis.",
         actor_kind=actor.kind.value,
         right=right.value,

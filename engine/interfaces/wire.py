@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -38,15 +38,19 @@ def encode(value: object) -> Json:
 
 
 def document(value: object) -> Json:
-    """Give the JSON form for people's programs: as `encode`, but instants are canonical UTC text."""
+    """Give the JSON form for people's programs: as `encode`, but instants are canonical UTC text.
+
+    Instants are the fields that are declared so; in stored JSON (a journal row's detail, a work order's form)
+    the whole numbers under names that end in ``_at`` or ``_until``, as the engine writes them.
+    """
     return _encode(value, instants_as_text=True)
 
 
 def decode(kind: Any, value: Json, where: str = "value") -> Any:
     """Rebuild a value of type ``kind`` from its JSON form.
 
-    ``kind`` is a dataclass, an enum, ``str``, ``int``, ``float``, ``bool``, ``tuple[X, ...]``,
-    ``Mapping[str, X]``, a union of these with each other or None, or ``Any``. `InvalidValue` names the place
+    ``kind`` is a dataclass, an enum, ``str``, ``int``, ``float``, ``bool``, ``tuple[X, ...]``, ``Sequence[X]``,
+    ``Mapping[str, X]``, one of these or None, or ``Any``. `InvalidValue` names the place
     (``where``) of anything that is missing, unknown, or of another type.
     """
     if kind is Any or kind is object:
@@ -55,9 +59,11 @@ def decode(kind: Any, value: Json, where: str = "value") -> Any:
     if origin is Annotated:
         return _decode_instant(value, where)
     if origin in (Union, types.UnionType):
-        return _decode_union(get_args(kind), value, where)
+        return _decode_optional(get_args(kind), value, where)
     if origin is tuple:
         return _decode_tuple(get_args(kind), value, where)
+    if origin is Sequence:
+        return _decode_tuple((get_args(kind)[0], ...), value, where)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _decode_mapping(get_args(kind)[1], value, where)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -139,7 +145,10 @@ def _encode(value: object, *, instants_as_text: bool) -> Json:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {_key(name): _encode(item, instants_as_text=instants_as_text) for name, item in value.items()}
+        return {
+            _key(name): _encode_field(item, _kind_by_name(name), instants_as_text)
+            for name, item in value.items()
+        }
     if isinstance(value, tuple | list):
         return [_encode(item, instants_as_text=instants_as_text) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
@@ -151,9 +160,14 @@ def _encode(value: object, *, instants_as_text: bool) -> Json:
 
 
 def _encode_field(value: object, kind: Any, instants_as_text: bool) -> Json:
-    if instants_as_text and isinstance(value, int) and _is_instant(kind):
+    if instants_as_text and type(value) is int and _is_instant(kind) and EARLIEST <= value <= LATEST:
         return format_instant(value)
     return _encode(value, instants_as_text=instants_as_text)
+
+
+def _kind_by_name(name: object) -> Any:
+    named_so = isinstance(name, str) and name.endswith(("_at", "_until"))
+    return Annotated[int, _INSTANT] if named_so else None
 
 
 def _key(name: object) -> str:
@@ -202,20 +216,11 @@ def _decode_instant(value: Json, where: str) -> int:
     return value
 
 
-def _decode_union(kinds: tuple[Any, ...], value: Json, where: str) -> Any:
-    if value is None:
-        if types.NoneType in kinds:
-            return None
-        raise _wrong(where, "a value", value)
-    choices = [kind for kind in kinds if kind is not types.NoneType]
-    if len(choices) == 1:
-        return decode(choices[0], value, where)
-    for kind in choices:
-        try:
-            return decode(kind, value, where)
-        except InvalidValue:
-            continue
-    raise _wrong(where, " or ".join(_name(kind) for kind in choices), value)
+def _decode_optional(kinds: tuple[Any, ...], value: Json, where: str) -> Any:
+    (kind,) = (kind for kind in kinds if kind is not types.NoneType)
+    if value is None and types.NoneType in kinds:
+        return None
+    return decode(kind, value, where)
 
 
 def _decode_tuple(kinds: tuple[Any, ...], value: Json, where: str) -> tuple[Any, ...]:

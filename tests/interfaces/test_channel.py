@@ -39,6 +39,7 @@ from engine.interfaces.rights import RIGHTS, Right
 from engine.scheduling.gates import Gate
 from engine.states import HoldKind, NodeKind
 from engine.views.values import HoldRow
+from engine.work_order import WorkOrderSpec
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="speaks to the Unix socket directly")
 
@@ -70,6 +71,10 @@ class StrawEngine:
     async def hold(self, node: Node, actor: Actor, *, reason: str, key: str | None = None) -> HoldRow:
         self.calls.append(("hold", (node, actor, reason, key)))
         return HoldRow("H", node.kind, node.id, "engine", HoldKind.HOLD, reason, actor, 0)
+
+    async def submit(self, spec: WorkOrderSpec, actor: Actor, **values: Any) -> None:
+        self.calls.append(("submit", spec))
+        raise GateClosed("Not now.")
 
     async def approve(self, approval_id: str, actor: Actor, **values: Any) -> None:
         self.calls.append(("approve", approval_id))
@@ -166,6 +171,29 @@ async def test_the_engines_errors_are_raised_as_their_own_class(client: EngineCl
     assert await client.explain("T")
 
 
+async def test_a_work_order_travels_as_the_text_of_its_file(
+    client: EngineClient, engine: StrawEngine, work_order: Any
+) -> None:
+    with pytest.raises(GateClosed):
+        await client.submit(work_order(title="Größe “1”"))
+    assert engine.calls == [("submit", work_order(title="Größe “1”"))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "title = 1", 'title = "t"', "\ud800", "x" * (2 << 20)],
+    ids=["empty", "wrong", "part", "surrogate", "long"],
+)
+async def test_a_work_order_is_checked_like_a_file(
+    channel: Channel, folder: Path, engine: StrawEngine, text: str
+) -> None:
+    link = await introduced(channel, folder)
+    answer = await exchange(link, message(method="submit", arguments={"spec": text}))
+    assert answer["error"]["code"] == "invalid_work_order"
+    assert engine.calls == []
+    link.close()
+
+
 async def test_many_clients_at_once(channel: Channel, folder: Path) -> None:
     async def ask(number: int) -> str:
         remote = await Remote.connect(folder)
@@ -235,16 +263,20 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
         "approve",
         "reject",
         "withdraw",
+        "pause",
+        "hold",
         "resume",
         "cancel",
         "stop_attempt",
         "accept",
         "reject_work",
         "allow_correction",
+        "validate_again",
         "validate_by_person",
+        "reconcile",
     }
     assert RIGHTS[ActorKind.AGENT] == {Right.LOOK, Right.ASK}
-    assert Right.DECIDE not in RIGHTS[ActorKind.SCRIPT]
+    assert RIGHTS[ActorKind.SCRIPT] == {Right.LOOK, Right.ASK}
     assert not RIGHTS[ActorKind.ENGINE]
     assert not RIGHTS[ActorKind.WORKER]
 
