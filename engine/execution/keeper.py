@@ -31,9 +31,9 @@ import socket
 import sys
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-assert sys.platform != "win32"  # tells type checkers, too, which half this is
+assert sys.platform != "win32" or not TYPE_CHECKING  # type checkers leave out the other half
 
 KEEPER_SWITCH = "--praxis-keeper"
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from errno import EACCES, ENOENT, ENOEXEC, EPERM
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from engine.clock import Clock
 from engine.execution import keeper as keeper_program
@@ -53,7 +53,7 @@ from engine.execution.watching import (
     next_interval,
 )
 
-assert sys.platform != "win32"  # tells type checkers, too, which half this is
+assert sys.platform != "win32" or not TYPE_CHECKING  # type checkers leave out the other half
 
 KEEPER_PATIENCE_MS = 30_000
 """How long the keeper may take to park a command; a loaded machine takes long to start a Python."""
