@@ -166,12 +166,7 @@ def _database_error(error: sqlite3.Error, path: Path) -> PraxisError | None:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return _locked(path)
         case sqlite3.SQLITE_READONLY:
-            return DatabaseReadOnly(
-                f"The database {path} cannot be written to.",
-                means="Nothing was changed.",
-                do="Give yourself the right to write to the file and its folder, or choose another folder.",
-                path=str(path),
-            )
+            return read_only(path)
         case sqlite3.SQLITE_NOTADB:
             return NotADatabase(
                 f"The file {path} is not a database.",
@@ -194,6 +189,16 @@ def damaged(path: Path, finding: str) -> DatabaseDamaged:
         do="Restore the newest backup. Keep the damaged file: it may still be of use.",
         path=str(path),
         finding=finding,
+    )
+
+
+def read_only(path: Path) -> DatabaseReadOnly:
+    """Say that the file is write-protected."""
+    return DatabaseReadOnly(
+        f"The database {path} cannot be written to.",
+        means="Nothing was changed.",
+        do="Give yourself the right to write to the file and its folder, or choose another folder.",
+        path=str(path),
     )
 
 

@@ -6,6 +6,7 @@ empty or unfinished file in its place is never one of ours and never silently st
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -18,13 +19,19 @@ from engine.errors import (
     DatabaseNewer,
     MigrationFailed,
     NotADatabase,
-    PraxisError,
     SchemaMismatch,
 )
 from engine.files import replace_file
 from engine.ids import new_id
 from engine.instants import Instant, format_instant
-from engine.storage.connections import DATABASE_FILE, connect, connect_writer, damaged, storage_error
+from engine.storage.connections import (
+    DATABASE_FILE,
+    connect,
+    connect_writer,
+    damaged,
+    read_only,
+    storage_error,
+)
 from engine.storage.folder_place import FolderPlace, Surroundings, judge_place
 from engine.storage.owner_lock import Owner, OwnerLock
 from engine.storage.schema import APPLICATION_ID, Migration, applied, migrate
@@ -77,14 +84,10 @@ def open_folder(
             stack.callback(OwnerLock.take(folder, owner).release)
             backup = _make_ready(path, migrations, now, lock_wait_ms)
             database = stack.enter_context(closing(connect_writer(path, lock_wait_ms=lock_wait_ms)))
-            database.execute("BEGIN IMMEDIATE")
-            row = database.execute("SELECT value FROM meta WHERE key = 'instance_id'").fetchone()
-            database.execute("ROLLBACK")
-            if row is None:
-                raise damaged(path, "it has lost its identity")
+            instance_id = _try_to_write(path, database)
         except (sqlite3.Error, OSError) as error:
             raise storage_error(error, path) or error from error
-        yield OpenFolder(folder, path, database, owner, place, str(row[0]), backup)
+        yield OpenFolder(folder, path, database, owner, place, instance_id, backup)
 
 
 def _require_sqlite(path: Path) -> None:
@@ -93,6 +96,23 @@ def _require_sqlite(path: Path) -> None:
             f"This Python has SQLite {sqlite3.sqlite_version}, which is too old for {path}.",
             do=f"Use a Python with SQLite {'.'.join(map(str, OLDEST_SQLITE))} or newer.",
         )
+
+
+def _try_to_write(path: Path, database: sqlite3.Connection) -> str:
+    """Find out whether the file can be locked and written, undo it, and give the database's identity.
+
+    Only a change shows it: on a write-protected file SQLite takes BEGIN IMMEDIATE for a wish to read.
+    """
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        rows = database.execute(
+            "UPDATE meta SET value = value WHERE key = 'instance_id' RETURNING value"
+        ).fetchall()
+    finally:
+        database.execute("ROLLBACK")
+    if not rows:
+        raise damaged(path, "it has lost its identity")
+    return str(rows[0][0])
 
 
 def _make_ready(path: Path, migrations: Sequence[Migration], now: Instant, lock_wait_ms: int) -> Path | None:
@@ -106,11 +126,11 @@ def _make_ready(path: Path, migrations: Sequence[Migration], now: Instant, lock_
         return None
     with closing(connect(path, "ro", immutable=not log_is_there, lock_wait_ms=lock_wait_ms)) as database:
         version = _inspect(path, database, migrations)
+    if not os.access(path, os.W_OK):
+        raise read_only(path)
     if version == len(migrations):
         return None
-    backup = _back_up(path, version, len(migrations), now)
-    _migrate(path, migrations, now, backup, lock_wait_ms)
-    return backup
+    return _migrate(path, version, migrations, now, lock_wait_ms)
 
 
 def _create(path: Path, migrations: Sequence[Migration], now: Instant) -> None:
@@ -165,6 +185,8 @@ def _inspect(path: Path, database: sqlite3.Connection, migrations: Sequence[Migr
                 path=str(path),
                 version=migration.version,
             )
+    if len(steps) < len(migrations) and size > CHECK_AT_MOST_BYTES:
+        _require_sound(path, database, "quick_check")
     return len(steps)
 
 
@@ -198,28 +220,33 @@ def _back_up(path: Path, found: int, wanted: int, now: Instant) -> Path:
 
 
 def _migrate(
-    path: Path, migrations: Sequence[Migration], now: Instant, backup: Path, lock_wait_ms: int
-) -> None:
+    path: Path, found: int, migrations: Sequence[Migration], now: Instant, lock_wait_ms: int
+) -> Path:
+    """Bring schema ``found`` up to date behind a backup, with everybody else locked out of both."""
     with closing(connect(path, "rw", lock_wait_ms=lock_wait_ms)) as database:
         database.execute("PRAGMA synchronous = FULL")
         database.execute("PRAGMA foreign_keys = OFF")
         database.execute("BEGIN IMMEDIATE")
         try:
-            migrate(database, migrations, now)
-            database.execute("COMMIT")
+            backup = _back_up(path, found, len(migrations), now)
+            try:
+                migrate(database, migrations, now)
+                database.execute("COMMIT")
+            except BaseException:
+                _remove(backup)
+                raise
         except BaseException as error:
             if database.in_transaction:
                 database.execute("ROLLBACK")
-            named = storage_error(error, path)
-            if isinstance(named, PraxisError) or not isinstance(error, sqlite3.Error | ValueError):
+            if not isinstance(error, sqlite3.Error | ValueError):
                 raise
-            raise MigrationFailed(
+            raise storage_error(error, path) or MigrationFailed(
                 f"The database {path} could not be brought up to date: {error}.",
-                means=f"It is as it was; a checked copy is in {backup}.",
+                means="It is as it was.",
                 do="Start the version that you had before, and report this.",
                 path=str(path),
-                backup=str(backup),
             ) from error
+    return backup
 
 
 def _remove(path: Path) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from engine.instants import Instant
+from engine.storage.transaction import controls_transaction
 
 APPLICATION_ID = 0x50525843
 """Marks the file as ours ("PRXC")."""
@@ -47,12 +48,18 @@ def shipped_migrations() -> tuple[Migration, ...]:
 
 
 def statements(sql: str) -> Iterator[str]:
-    """Split a script into its statements; an unfinished one at the end is a `ValueError`."""
+    """Split a script into its statements, without the comments before each.
+
+    An unfinished one at the end, or one that controls the transaction, is a `ValueError`.
+    """
     rest = ""
     for piece in sql.split(";")[:-1]:
         rest += piece + ";"
         if sqlite3.complete_statement(rest):
-            yield rest.strip()
+            statement = _BLANK.sub("", rest, count=1)
+            if controls_transaction(statement):
+                raise ValueError(f"a migration must not control its transaction: {statement}")
+            yield statement
             rest = ""
     rest += sql.rpartition(";")[2]
     if not _BLANK.fullmatch(rest):
@@ -78,8 +85,6 @@ def migrate(database: sqlite3.Connection, migrations: Sequence[Migration], now: 
     for migration in migrations[done:]:
         for statement in statements(migration.sql):
             database.execute(statement)
-            if not database.in_transaction:
-                raise ValueError(f"migration {migration.version} ends its transaction: {statement[:80]!r}")
         database.execute(
             "INSERT INTO schema_migration (version, name, applied_at, sha256) VALUES (?, ?, ?, ?)",
             (migration.version, migration.name, now, migration.sha256),

@@ -21,7 +21,22 @@ Boundary: TypeAlias = Callable[[str], None]
 """A test's callback at named points of a transaction, called on the writer thread (E-13)."""
 
 _NO_DETAIL: Mapping[str, object] = MappingProxyType({})
-_NOT_HERE = ("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "VACUUM")
+_TRANSACTION_WORDS = (
+    "BEGIN",
+    "COMMIT",
+    "END",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "RELEASE",
+    "ATTACH",
+    "DETACH",
+    "VACUUM",
+)
+
+
+def controls_transaction(sql: str) -> bool:
+    """Whether a statement (with no comment before it) would begin or end a transaction, or join other files."""
+    return sql.lstrip()[:9].upper().startswith(_TRANSACTION_WORDS)
 
 
 class Rx:
@@ -52,7 +67,7 @@ class Rx:
     def _execute(self, sql: str, parameters: Parameters) -> sqlite3.Cursor:
         if self._over:
             raise RuntimeError("This transaction is over; its object must not be kept.")
-        if sql.lstrip()[:9].upper().startswith(_NOT_HERE):
+        if controls_transaction(sql):
             raise ValueError(f"A transaction function must not control its transaction: {sql}")
         return self._database.execute(sql, parameters)
 

@@ -51,7 +51,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("this system lets us mount nothing")
     yield place
-    subprocess.run(["umount", str(place)], check=True)
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 @pytest.fixture
