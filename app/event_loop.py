@@ -73,6 +73,8 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
         self._interrupt: BaseException | None = None
         self._pump: _Pump | None = _Pump(self._drain, self._timer_fired)
         super().__init__(app)
+        # A dialog that closes while the window is in the tray must not end the loop.
+        QApplication.setQuitOnLastWindowClosed(False)
 
     # -------------------------------------------------------------------------------------- scheduling
 

@@ -145,6 +145,7 @@ async def _until_quit(
     _warn_of_place(session)
     if faults.last_crash:
         _offer_crash(window, faults)
+    logger.info("Opened %s, epoch %d.", session.engine.folder, session.engine.epoch)
     window.show_tray()
     window.show()
     window.go_to_page(window.current_page)
