@@ -82,11 +82,15 @@ class Ledger:
         )
 
     async def task_of(self, order: str) -> dict[str, Any]:
-        return await self.one("SELECT * FROM task WHERE work_order_id = ? ORDER BY ordinal DESC LIMIT 1", order)
+        return await self.one(
+            "SELECT * FROM task WHERE work_order_id = ? ORDER BY ordinal DESC LIMIT 1", order
+        )
 
     async def approval_of(self, order: str) -> dict[str, Any]:
         return await self.one(
-            "SELECT * FROM approval WHERE work_order_id = ? ORDER BY asked_at DESC, id DESC LIMIT 1", order
+            """SELECT approval.* FROM approval JOIN task ON task.id = approval.task_id
+               WHERE approval.work_order_id = ? ORDER BY task.ordinal DESC, approval.ordinal DESC LIMIT 1""",
+            order,
         )
 
     async def ask(self, order: str) -> str:
@@ -97,9 +101,7 @@ class Ledger:
         request = await self.approval_of(order)
 
         def decide(tx: Tx, *, now: int) -> None:
-            approvals.approve(
-                tx, request["id"], PERSON, request["seal"], covers_validation=covers, now=now
-            )
+            approvals.approve(tx, request["id"], PERSON, request["seal"], covers_validation=covers, now=now)
 
         await self.write(decide)
 

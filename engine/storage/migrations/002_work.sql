@@ -109,7 +109,6 @@ CREATE INDEX task_lane_next ON task(lane, ready_at, id)
 CREATE INDEX task_blocked ON task(blocked_by, scope_id) WHERE blocked_by IS NOT NULL;
 CREATE INDEX task_unasked ON task(ready_at, id) WHERE state = 'READY' AND approval_id IS NULL;
 CREATE INDEX task_scope_armed ON task(scope_id) WHERE armed_at IS NOT NULL;
-CREATE INDEX task_unknown ON task(changed_at, id) WHERE state = 'UNKNOWN';
 
 -- A lane stays locked while something of an attempt may still write into the workspace (E-54).
 CREATE TABLE lane_lock (
@@ -153,6 +152,7 @@ CREATE TABLE approval (
   id                TEXT PRIMARY KEY,
   task_id           TEXT NOT NULL REFERENCES task(id),
   work_order_id     TEXT NOT NULL REFERENCES work_order(id),
+  ordinal           INTEGER NOT NULL CHECK (ordinal > 0),
   state             TEXT NOT NULL CHECK (state IN
     ('PENDING', 'APPROVED', 'REJECTED', 'WITHDRAWN', 'EXPIRED', 'CHANGED', 'CONSUMED')),
   plan              TEXT NOT NULL,
@@ -172,6 +172,7 @@ CREATE TABLE approval (
   decision_reason   TEXT NOT NULL DEFAULT '',
   look_ms           INTEGER,
   ended_at          INTEGER,
+  UNIQUE (task_id, ordinal),
   CHECK (expires_at > asked_at),
   CHECK ((validation_plan IS NULL) = (validation_seal IS NULL)),
   CHECK (covers_validation = 0 OR validation_seal IS NOT NULL)
@@ -180,7 +181,6 @@ CREATE UNIQUE INDEX approval_open ON approval(task_id) WHERE state IN ('PENDING'
 CREATE INDEX approval_pending ON approval(asked_at, id) WHERE state = 'PENDING';
 CREATE INDEX approval_expiry ON approval(expires_at, id) WHERE state IN ('PENDING', 'APPROVED');
 CREATE INDEX approval_seal ON approval(seal) WHERE state = 'PENDING';
-CREATE INDEX approval_task ON approval(task_id, asked_at);
 CREATE INDEX approval_decided ON approval(decided_at) WHERE decided_at IS NOT NULL;
 
 -- The dispatch ledger (E-43, E-50, E-51).
@@ -220,7 +220,8 @@ CREATE TABLE attempt (
 CREATE INDEX attempt_in_flight ON attempt(epoch, id)
   WHERE state IN ('DISPATCH_AUTHORIZED', 'DELIVERED', 'ACKNOWLEDGED', 'RUNNING');
 CREATE INDEX attempt_work_order ON attempt(work_order_id, authorized_at);
-CREATE INDEX attempt_unsettled ON attempt(work_order_id) WHERE state IN ('EXECUTED', 'UNKNOWN');
+CREATE INDEX attempt_executed ON attempt(work_order_id) WHERE state = 'EXECUTED';
+CREATE INDEX attempt_unknown ON attempt(work_order_id) WHERE state = 'UNKNOWN';
 CREATE INDEX attempt_recent ON attempt(authorized_at, id);
 
 CREATE TABLE exposure (
