@@ -87,6 +87,8 @@ def _locate(
         return Path(os.path.normpath(name)) if windows else Path(name), ()
     if "/" in name or (windows and ("\\" in name or ":" in name)):
         try:
+            if shape.anchor:
+                parts_of(name, windows=windows)
             inside = parts_of(f"{folder}/{name}", windows=windows)
         except OutsideWorkspace as error:
             raise _invalid(

@@ -9,10 +9,13 @@ from engine.errors import InvalidValue
 LONGEST_MS = 3_660 * 86_400_000
 """Ten years: a longer limit is a mistake, and the sum of several still ends before the year 9999."""
 
+LARGEST_BYTES = 1 << 50
+"""The largest size: a limit beyond it limits nothing."""
+
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _DURATION = re.compile(r"\s*".join(rf"(?:([0-9]{{1,12}})\s*{unit})?" for unit, _ in _UNITS), re.ASCII)
 _SIZES = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
-_SIZE = re.compile(r"([0-9]{1,15})\s*(GiB|MiB|KiB|B)", re.ASCII)
+_SIZE = re.compile(r"([0-9]{1,16})\s*(GiB|MiB|KiB|B)", re.ASCII)
 
 
 def parse_duration(value: object) -> int:
@@ -47,9 +50,10 @@ def parse_size(value: object) -> int:
     total: object = value
     if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         total = int(match[1]) * dict(_SIZES)[match[2]]
-    if type(total) is not int or not 0 < total <= 1 << 50:
+    if type(total) is not int or not 0 < total <= LARGEST_BYTES:
         raise InvalidValue(
-            f"{_short(value)} is no size.", do="write it like 64MiB, or as whole bytes, above zero"
+            f"{_short(value)} is no size.",
+            do="write it like 64MiB, or as whole bytes, above zero and up to 1048576GiB",
         )
     return total
 

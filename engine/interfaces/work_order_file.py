@@ -23,7 +23,7 @@ from pydantic_core import ErrorDetails
 from engine.dispatch.display import visible_text
 from engine.errors import InvalidWorkOrder, NotFound
 from engine.instants import format_instant
-from engine.interfaces.durations import format_duration, format_size
+from engine.interfaces.durations import LONGEST_MS, format_duration, format_size
 from engine.interfaces.positions import (
     DEEPEST,
     KeyPath,
@@ -34,6 +34,7 @@ from engine.interfaces.positions import (
     toml_positions,
 )
 from engine.interfaces.work_order_schema import (
+    LARGEST_COST,
     CommandForm,
     CorrectionForm,
     LimitsForm,
@@ -135,7 +136,10 @@ def parse_work_order(
     if model is None or problems:
         unique = sorted(set(problems), key=lambda problem: (problem.line, problem.field, problem.message))
         raise _invalid(name, unique)
-    return _spec(model, folder)
+    spec = _spec(model, folder)
+    if too_much := list(_beyond(spec.limits, positions)):
+        raise _invalid(name, too_much)
+    return spec
 
 
 def to_toml(spec: WorkOrderSpec) -> str:
@@ -331,6 +335,18 @@ def _cross_checks(values: Mapping[str, Any], positions: Positions, folder: Path 
             yield found(
                 ("workspace",), "is relative, and there is no file for it to be relative to; write it whole"
             )
+
+
+def _beyond(limits: BudgetLimits, positions: Positions) -> Iterator[Problem]:
+    """Find limits that were left out and whose sum over all steps is more than a limit may be."""
+    for field, found, most in (
+        ("cost", limits.execution_cost, LARGEST_COST),
+        ("time", limits.execution_active_ms, LONGEST_MS),
+    ):
+        if found > most:
+            path = ("limits", field)
+            message = "is left out, and what all steps may use together is too much; add it, or lower theirs"
+            yield Problem(positions.line(path), _field(path), message)
 
 
 def _invalid(name: str, problems: list[Problem]) -> InvalidWorkOrder:

@@ -1,0 +1,124 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.dispatch.display import (
+    Span,
+    SpanKind,
+    command_line,
+    is_plain,
+    length_in_words,
+    visible,
+    visible_text,
+)
+
+TEXTS = st.text(st.characters(exclude_categories=()) | st.sampled_from(" \t\n\r\u200b\u202e\u0301a"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "kind"),
+    [
+        ("\n", "⏎ U+000A", SpanKind.NEWLINE),
+        ("\r", "␍ U+000D", SpanKind.NEWLINE),
+        ("\u2028", "⏎ U+2028", SpanKind.NEWLINE),
+        ("\t", "⇥ U+0009", SpanKind.TAB),
+        ("\x00", "U+0000", SpanKind.CONTROL),
+        ("\x1b", "U+001B", SpanKind.CONTROL),
+        ("\x7f", "U+007F", SpanKind.CONTROL),
+        ("\x9b", "U+009B", SpanKind.CONTROL),
+        ("\u202e", "U+202E", SpanKind.BIDI),
+        ("\u2066", "U+2066", SpanKind.BIDI),
+        ("\u061c", "U+061C", SpanKind.BIDI),
+        ("\u200b", "U+200B", SpanKind.INVISIBLE),
+        ("\ufeff", "U+FEFF", SpanKind.INVISIBLE),
+        ("\u00ad", "U+00AD", SpanKind.INVISIBLE),
+        ("\u3164", "U+3164", SpanKind.INVISIBLE),
+        ("\ufe0f", "U+FE0F", SpanKind.INVISIBLE),
+        ("\U000e0041", "U+E0041", SpanKind.INVISIBLE),
+        ("\u2800", "U+2800", SpanKind.INVISIBLE),
+        ("\u00a0", "U+00A0", SpanKind.SPACE),
+        ("\u3000", "U+3000", SpanKind.SPACE),
+        ("\ud800", "U+D800", SpanKind.UNASSIGNED),
+        ("\ue000", "U+E000", SpanKind.UNASSIGNED),
+        ("\U0003fffd", "U+3FFFD", SpanKind.UNASSIGNED),
+    ],
+)
+def test_b008_what_cannot_be_seen_is_spelled_out(raw, text, kind):
+    assert visible(f"a{raw}b") == (
+        Span("a", SpanKind.PLAIN, "a"),
+        Span(text, kind, raw),
+        Span("b", SpanKind.PLAIN, "b"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "a b c", "größe", "漢字", "🙂", "e\u0301", "nội", "हिन्दी", "±≥→", "x' \"y"]
+)
+def test_ordinary_text_is_shown_as_it_is(text):
+    assert is_plain(text)
+    assert visible(text) == (Span(text, SpanKind.PLAIN, text),)
+
+
+def test_nothing_is_nothing():
+    assert visible("") == ()
+    assert is_plain("")
+
+
+@pytest.mark.parametrize("text", [" a", "a ", "a  b", "a \nb", "a\n b", " "])
+def test_b008_spaces_that_are_easily_missed_are_spelled_out(text):
+    assert any(span.kind is SpanKind.SPACE for span in visible(text))
+
+
+def test_a_run_is_one_span_with_its_count():
+    assert visible("a" + " " * 12_000) == (
+        Span("a", SpanKind.PLAIN, "a"),
+        Span("U+0020 ×12,000", SpanKind.SPACE, " " * 12_000),
+    )
+    assert [span.text for span in visible("\x00\x01\x01")] == ["U+0000", "U+0001 ×2"]
+
+
+@pytest.mark.parametrize("text", ["\u0301a", "/\u0338x", "a" + "\u0301" * 9, "1 \u0301"])
+def test_marks_that_would_hide_or_merge_with_what_is_around_are_spelled_out(text):
+    assert any(span.kind is SpanKind.MARK for span in visible(text))
+
+
+@given(TEXTS)
+def test_b008_every_character_comes_back_once_and_nothing_hidden_is_plain(text):
+    spans = visible(text)
+    assert "".join(span.raw for span in spans) == text
+    for span in spans:
+        if span.kind is SpanKind.PLAIN:
+            assert span.text == span.raw
+            assert not any(
+                unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") for c in span.raw
+            )
+        else:
+            assert span.text.isprintable()
+            assert "U+" in span.text
+
+
+@given(TEXTS)
+def test_text_for_places_without_spans_is_printable_and_one_line(text):
+    shown = visible_text(text)
+    assert shown.isprintable()
+    assert (shown == text) == is_plain(text)
+
+
+def test_lengths_are_in_characters():
+    assert length_in_words("") == "0 characters"
+    assert length_in_words("🙂") == "1 character"
+    assert length_in_words("x" * 12_000) == "12,000 characters"
+
+
+def test_a_command_in_one_line_is_for_reading():
+    assert command_line(("python", "tools/x.py", "--a=b")) == "python tools/x.py --a=b"
+    assert command_line(("echo", "", "two words", "it's", "a\nb")) == (
+        "echo '' 'two words' \"it's\" 'a⟨⏎ U+000A⟩b'"
+    )
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+def test_a_command_line_is_printable_whatever_is_in_it(argv):
+    assert command_line(argv).isprintable()
