@@ -15,14 +15,25 @@ from typing import Any
 import pytest
 
 from engine.clock import Clock, SystemClock
-from engine.execution.process import GuardedFile, Launch, ProcessIdentity, ProcessReport, Stop, run
+from engine.execution.process import (
+    GuardedFile,
+    Launch,
+    ProcessIdentity,
+    ProcessReport,
+    Stop,
+    StopReason,
+    run,
+)
 
 LINUX_ONLY = ["test_process_posix.py", "test_launch_guard.py"]
 WINDOWS_ONLY = ["test_process_windows.py"]
 collect_ignore = LINUX_ONLY if sys.platform == "win32" else WINDOWS_ONLY
 
 PATIENCE_SECONDS = 20.0
-BASE_ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+BASE_ENVIRONMENT = {
+    **{name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ},
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 
 
 def eventually(condition: Callable[[], Any], what: str) -> Any:
@@ -105,7 +116,8 @@ class Bench:
         return path
 
     def close(self) -> None:
-        """Wait for the threads."""
+        """End what a failed test left running, and wait for the threads."""
+        self.stop.request(StopReason.SHUTDOWN)
         self._threads.shutdown()
 
 

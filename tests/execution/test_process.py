@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from engine.errors import InvalidValue
@@ -14,7 +16,7 @@ from tests.execution.conftest import Bench
     [
         {"argv": ()},
         {"argv": ("a", "b\0c")},
-        {"argv": ("a", "\ud800")},
+        *([] if sys.platform == "win32" else [{"argv": ("a", "\ud800")}]),
         {"cwd": "relative"},
         {"environment": {"A=B": "1"}},
         {"environment": {"": "1"}},
@@ -28,7 +30,7 @@ from tests.execution.conftest import Bench
     ],
 )
 def test_a_launch_that_no_system_could_start_is_refused(bench: Bench, fields: dict[str, object]) -> None:
-    launch = bench.launch("/bin/true")
+    launch = bench.python("pass")
     values = {name: getattr(launch, name) for name in Launch.__slots__}
     with pytest.raises(InvalidValue):
         Launch(**{**values, **fields})
@@ -45,4 +47,4 @@ def test_the_first_reason_to_stop_stays() -> None:
 
 def test_the_guarantee_is_one_sentence_for_a_person() -> None:
     """B-020: where it is best effort, the card says so."""
-    assert "best effort" in guarantee()
+    assert ("held open" if sys.platform == "win32" else "best effort") in guarantee()
