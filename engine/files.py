@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+WINDOWS = os.name == "nt"
 REPLACE_ATTEMPTS = 10
 REPLACE_PAUSE_SECONDS = 0.05
 
@@ -22,7 +23,7 @@ def replace_file(source: Path, target: Path) -> None:
             source.replace(target)
             break
         except PermissionError:
-            if os.name != "nt" or attempt == REPLACE_ATTEMPTS:
+            if not WINDOWS or attempt == REPLACE_ATTEMPTS:
                 raise
             time.sleep(REPLACE_PAUSE_SECONDS)
     flush_folder(target.parent)
@@ -44,7 +45,7 @@ def write_whole(target: Path, content: bytes) -> None:
 
 def flush_folder(folder: Path) -> None:
     """Make renames and new names in ``folder`` durable, where the system lets folders be flushed."""
-    if os.name == "nt":
+    if WINDOWS:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -7,6 +7,7 @@ locks that this process holds on the file (E-16a).
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -116,13 +117,13 @@ def closed_error() -> StorageClosed:
 
 
 def holders(path: Path) -> list[str]:
-    """Name the other processes of this user that have the file open, as far as the system tells."""
-    found = []
+    """Name the other processes that have the file open, as far as the system tells."""
+    found: list[str] = []
+    if os.name == "nt":
+        return found  # it would take Windows many seconds to say so of all processes
     for process in psutil.process_iter():
         try:
-            if process.pid != psutil.Process().pid and any(
-                Path(file.path) == path for file in process.open_files()
-            ):
+            if process.pid != os.getpid() and any(Path(file.path) == path for file in process.open_files()):
                 found.append(f"{process.name()} (process {process.pid})")
         except (psutil.Error, OSError):
             continue

@@ -60,7 +60,7 @@ async def test_e13_a_kill_at_a_boundary_leaves_all_of_a_commit_or_nothing(
 ) -> None:
     child = python(DIES_AT_A_POINT, folder, point, int(KILL))
     out, err = child.communicate(timeout=WAIT_SECONDS)
-    assert child.returncode == -KILL, err
+    assert child.returncode not in (0, 1), err
     assert "survived" not in out
     storage = await open_storage()
     found = await storage.read(journalled)

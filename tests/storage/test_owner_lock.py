@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from engine.clock import ManualClock
 from engine.errors import FolderInUse
 from engine.instants import format_instant
+from engine.storage import owner_lock
 from engine.storage.owner_lock import NOTE_FILE, Owner, OwnerLock, read_owner
 from tests.storage.conftest import OpenStorage
 from tests.storage.support import WAIT_SECONDS, digest, names, note, python
@@ -152,3 +156,39 @@ def test_an_owner_without_a_readable_note_is_called_another_process(
     lock.release()
     OwnerLock.take(folder, Owner.this_process("two", 0)).release()
     assert digest(folder) == {}
+
+
+def test_b098_the_windows_lock_keeps_the_same_promises(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The port for Windows on a stand-in for `msvcrt` that locks as it does: by file, at once or not at all."""
+    locked: dict[int, int] = {}
+
+    def locking(descriptor: int, mode: int, size: int) -> None:
+        assert size == 1
+        assert os.lseek(descriptor, 0, os.SEEK_CUR) == 0, "the first byte, whatever is written"
+        file = os.fstat(descriptor).st_ino
+        if mode == 0:
+            assert locked.pop(file) == descriptor
+        elif file in locked:
+            raise PermissionError(13, "Permission denied")
+        else:
+            locked[file] = descriptor
+
+    stand_in = ModuleType("msvcrt")
+    stand_in.__dict__.update(locking=locking, LK_NBLCK=2, LK_UNLCK=0)
+    monkeypatch.setitem(sys.modules, "msvcrt", stand_in)
+    monkeypatch.setattr(sys, "platform", "win32")
+    spec = importlib.util.spec_from_file_location("windows_owner_lock", owner_lock.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    windows = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, windows)
+    spec.loader.exec_module(windows)
+    monkeypatch.undo()
+
+    owner = windows.Owner.this_process("one", 0)
+    lock = windows.OwnerLock.take(folder, owner)
+    with pytest.raises(FolderInUse, match=f"process {os.getpid()}"):
+        windows.OwnerLock.take(folder, windows.Owner.this_process("two", 0))
+    lock.release()
+    assert locked == {}
+    windows.OwnerLock.take(folder, owner).release()
