@@ -45,9 +45,14 @@ class _Held:
         """Take the trace, then the digest: a change in between shows in the trace later."""
         try:
             self.trace = _trace(self.file.path, self.handle)
+            there = Path(self.file.path).stat()
         except OSError as error:
             return _not_readable(self.file, error)
-        return _compare(self.file, self.handle)
+        difference = _compare(self.file, self.handle)
+        if difference is None and self.trace.handle != _identity(there):
+            # Swapped between opening it and looking at its path: what was read is not what stands there.
+            return Difference(self.file.path, DifferenceKind.TOUCHED, self.file.sha256, self.file.sha256)
+        return difference
 
 
 class LaunchGuard:

@@ -136,7 +136,7 @@ def test_a_scanner_that_holds_the_file_is_waited_for(
         return real(self, target)
 
     monkeypatch.setattr(Path, "replace", refused)
-    monkeypatch.setattr(files.os, "name", "nt")
+    monkeypatch.setattr(files, "WINDOWS", True)
     monkeypatch.setattr(files, "REPLACE_PAUSE_SECONDS", 0)
     if failures < files.REPLACE_ATTEMPTS:
         blob = store.put_bytes(b"content")

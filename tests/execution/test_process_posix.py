@@ -115,8 +115,9 @@ def test_a_stop_after_the_end_keeps_the_observed_end(bench: Bench) -> None:
     assert [(one.name, one.how) for one in report.tree.ended] == [("sleep", EndedHow.KILLED)]
 
 
-def test_what_is_left_behind_may_end_by_itself(bench: Bench) -> None:
+def test_what_is_left_behind_may_end_by_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """E-54: the report tells what had gone already from what was ended."""
+    monkeypatch.setattr(process_posix, "LINGER_MS", 10_000)
     launch = bench.shell("(sleep 0.1; echo late) & exit 4")
     report = bench.run(launch)
     assert (report.exit_code, report.tree.ended) == (4, ())
@@ -128,7 +129,7 @@ def test_the_time_limit_ends_the_whole_tree(bench: Bench, tmp_path: Path) -> Non
     """E-54, B-032, B-050: three deep and a detached grandchild; the marker never appears."""
     bench.clock = clock = ManualClock()
     marker = tmp_path / "marker"
-    launch = tree(bench, marker, time_limit_ms=60_000, grace_ms=100)
+    launch = tree(bench, marker, time_limit_ms=60_000, grace_ms=500)
     running = bench.begin(launch)
     pids = pids_of_tree(bench, launch)
     clock.advance(60_000)
@@ -141,6 +142,19 @@ def test_the_time_limit_ends_the_whole_tree(bench: Bench, tmp_path: Path) -> Non
     assert how[bench.started[0].pid] is EndedHow.ASKED
     assert how[pids[-1]] is EndedHow.KILLED
     assert not marker.exists()
+
+
+def test_a_command_that_stands_still_can_be_ended(bench: Bench) -> None:
+    """E-54: a process stopped by job control cannot hear that it is asked, so it is let go on for that."""
+    launch = bench.shell("trap 'echo heard; exit 5' TERM; echo ready; kill -STOP $$", grace_ms=20_000)
+    running = bench.begin(launch)
+    bench.said(launch, b"ready")
+    stat = Path(f"/proc/{bench.started[0].pid}/stat")
+    eventually(lambda: stat.read_text().rpartition(") ")[2][0] == "T", "the standstill")
+    bench.stop.request(StopReason.PERSON)
+    report = running.result()
+    assert (report.ended_by, report.exit_code) == (EndedBy.STOPPED, 5)
+    assert Path(launch.stdout).read_text() == "ready\nheard\n"
 
 
 def test_a_stop_ends_the_whole_tree(bench: Bench, tmp_path: Path) -> None:
@@ -223,6 +237,12 @@ def test_what_cannot_be_ended_is_reported_and_found_again(
     assert not still_running(survivor.identity, ManualClock(boot="another boot"))
     assert keeper.send_signal(survivor.identity.pid, survivor.identity.started, signal.SIGKILL)
     eventually(lambda: not still_running(survivor.identity, bench.clock), "the end of the survivor")
+
+
+def test_a_frozen_program_starts_itself_as_the_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its entry point hands over to `keeper.main`, since a bundle holds no keeper.py."""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert process_posix.keeper_command() == [sys.executable, keeper.KEEPER_SWITCH]
 
 
 # --- limits and time ----------------------------------------------------------------------------------------
