@@ -19,6 +19,7 @@ from app.shell.commands import resume
 from app.shell.pages import PageView
 from app.theme import Text
 from app.widgets import EmptyState, column, frame, label, number, row, rule
+from app.wizards.new_work_order import new_work_order
 from engine.errors import NotFound
 from engine.states import NodeKind, WorkOrderState
 from engine.views.values import AttemptRow, EngineStatus, HoldRow, WorkOrderRow
@@ -255,7 +256,7 @@ class WorkOrdersView(PageView):
             return
         order = self._model.row(place)
         self._wanted = order.id
-        self._session.select(_selection(order))
+        self.act_on(_selection(order))
         self._reread.ask()
 
     def _on_selection(self, selection: Selection) -> None:
@@ -281,7 +282,7 @@ class WorkOrdersView(PageView):
             self._story.show_story(story)
             self._stack.setCurrentWidget(self._story)
             if not self._list.currentIndex().isValid():
-                self._session.select(_selection(story.row))
+                self.act_on(_selection(story.row))
 
     # ------------------------------------------------------------------------------------------ decisions
 
@@ -299,8 +300,6 @@ class WorkOrdersView(PageView):
         self._session.spawn(resume(self.window(), self._session, chosen), "resume")
 
     def _new_work_order(self) -> None:
-        from app.wizards.new_work_order import new_work_order
-
         self._session.spawn(new_work_order(self.window(), self._session), "new work order")
 
 

@@ -1,0 +1,1 @@
+"""Dialogs for longer matters: a new work order, importing work orders."""
