@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from engine.clock import Clock
 from engine.errors import QueueFull
+from engine.instants import require_batch
 from engine.storage.changes import ChangeSet
 from engine.storage.connections import LOCK_WAIT_MS, closed_error
 from engine.storage.folder_place import FolderPlace, Surroundings, these_surroundings
@@ -68,8 +69,8 @@ class Storage:
 
     def __init__(self, background_limit: int) -> None:
         self._loop = asyncio.get_running_loop()
+        self._background_limit = require_batch(background_limit, "background_limit")
         self._room = asyncio.Semaphore(background_limit)
-        self._background_limit = background_limit
         self._waiting = {True: 0, False: 0}
         self._latencies: deque[float] = deque(maxlen=LATENCIES_KEPT)
         self._commits = 0

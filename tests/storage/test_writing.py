@@ -11,7 +11,7 @@ import pytest
 
 from engine.actors import Actor
 from engine.clock import ManualClock
-from engine.errors import QueueFull, StorageClosed, StorageError
+from engine.errors import InvalidValue, QueueFull, StorageClosed, StorageError
 from engine.storage import ChangeSet, Storage, Subject, Tx
 from engine.storage.writer import MOST_IN_A_GROUP
 from tests.storage.conftest import OpenStorage
@@ -262,6 +262,14 @@ async def test_e11_the_background_queue_takes_exactly_its_limit(open_storage: Op
     await asyncio.gather(first, *rest)
     assert await storage.write(note, "e", wait=False) == "e"
     assert await storage.read(names) == ["a", "b", "c", "e"]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True])
+async def test_e03_a_background_limit_is_a_positive_whole_number(
+    open_storage: OpenStorage, limit: object
+) -> None:
+    with pytest.raises(InvalidValue, match="background_limit"):
+        await open_storage(background_limit=limit)
 
 
 async def test_e11_with_a_full_queue_background_waits_and_control_does_not(open_storage: OpenStorage) -> None:
