@@ -381,8 +381,8 @@ class _Keeper:
 
     def _note(self, living: Iterable[Seen]) -> None:
         for one in living:
-            name = self._main_name if one.pid == self._main else one.name
-            self._seen.setdefault((one.pid, one.started), name)
+            # A process takes the name of the program that it becomes, so the last one seen counts.
+            self._seen[one.pid, one.started] = self._main_name if one.pid == self._main else one.name
 
     def _tree(self) -> dict[str, list[dict[str, object]]]:
         living = {(one.pid, one.started) for one in descendants(os.getpid())}

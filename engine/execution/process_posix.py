@@ -214,7 +214,9 @@ class _KeptWatch:
             before, written = written, self._written()
             grace = watch.due(written)
             if grace is not None:
-                self._keeper.tell(do="end", grace_ms=grace)
+                # A keeper that has just said its last word hears no more; that word is still to be read.
+                with contextlib.suppress(_KeeperGone):
+                    self._keeper.tell(do="end", grace_ms=grace)
                 patience += grace
             if not message and (watch.end is not None or watch.cause is not None):
                 patience -= interval

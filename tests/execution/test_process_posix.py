@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -215,7 +216,7 @@ def test_a_lost_keeper_is_lost_and_its_command_does_not_go_on(bench: Bench) -> N
 
 
 def test_what_cannot_be_ended_is_reported_and_found_again(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """E-54: survivors are named with an identity that is more than a pid."""
     deaf = (
@@ -228,6 +229,8 @@ def test_what_cannot_be_ended_is_reported_and_found_again(
     report = bench.run(launch)
     assert report.ended_by is EndedBy.EXIT
     (survivor,) = report.tree.survived
+    exactly_it = (survivor.identity.pid, survivor.identity.started, signal.SIGKILL)
+    request.addfinalizer(partial(keeper.send_signal, *exactly_it))
     assert survivor.name == "sleep"
     assert f"Still running: sleep ({survivor.identity.pid})." in outcome_of(report)[2]
     assert still_running(survivor.identity, bench.clock)
@@ -235,7 +238,7 @@ def test_what_cannot_be_ended_is_reported_and_found_again(
     assert not still_running(another, bench.clock)
     assert not keeper.send_signal(another.pid, another.started, signal.SIGKILL)
     assert not still_running(survivor.identity, ManualClock(boot="another boot"))
-    assert keeper.send_signal(survivor.identity.pid, survivor.identity.started, signal.SIGKILL)
+    assert keeper.send_signal(*exactly_it)
     eventually(lambda: not still_running(survivor.identity, bench.clock), "the end of the survivor")
 
 
@@ -261,8 +264,11 @@ def test_a_flood_is_ended_within_bounds(bench: Bench, script: str) -> None:
     assert 1 << 20 < written == report.output_bytes < 64 << 20
 
 
-def test_output_beyond_the_limit_counts_also_when_the_command_was_quicker(bench: Bench) -> None:
+def test_output_beyond_the_limit_counts_also_when_the_command_was_quicker(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """E-54: whether the limit was passed does not depend on when we looked."""
+    monkeypatch.setattr(process_posix, "SHORTEST_POLL_MS", 60_000)
     report = bench.run(
         bench.shell("head -c 3000 /dev/zero; head -c 3000 /dev/zero >&2", output_limit_bytes=5_000)
     )
