@@ -204,9 +204,17 @@ class _Run:
             for path in self._made:
                 Path(path).unlink(missing_ok=True)
             raise
-        tree = _JobWatch(watch, self._clock, job, started.process, self._outputs).run()
-        report = watch.report(tree, sum(self._windows.file_size(handle) for handle in self._outputs))
+        try:
+            tree = _JobWatch(watch, self._clock, job, started.process, self._outputs).run()
+            report = watch.report(tree, self._written())
+        except OSError as error:
+            # The job ends all the same when the stack closes it.
+            detail = f"Windows did not say how the command ended ({error.strerror})"
+            report = watch.lost(detail, TreeReport(), self._written())
         return replace(report, drift=files.verify_again())
+
+    def _written(self) -> int:
+        return sum(self._windows.file_size(handle) for handle in self._outputs)
 
     def _make(self) -> tuple[api.Handle, api.Started]:
         """Make the process, suspended and in its job."""
