@@ -58,7 +58,9 @@ _T = TypeVar("_T")
 
 
 class Door(Protocol):
-    """Where a client's calls go."""
+    """Where a client's calls go. ``alone`` says that no other process works on the data folder."""
+
+    alone: bool
 
     async def call(self, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
         """Carry one call to the engine and give its result."""
@@ -66,6 +68,8 @@ class Door(Protocol):
 
 class InProcess:
     """The door to an engine of this process."""
+
+    alone = True
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -77,6 +81,8 @@ class InProcess:
 
 class Remote:
     """The door to the engine of the process that owns the data folder; one call at a time."""
+
+    alone = False
 
     def __init__(self, link: Link, note: ChannelNote) -> None:
         self.note = note
@@ -206,6 +212,7 @@ class EngineClient:
 
     def __init__(self, door: Door, actor: Actor) -> None:
         self.actor = actor
+        self.alone = door.alone
         self._door = door
 
     async def _call(self, method: str, /, **values: Any) -> Any:

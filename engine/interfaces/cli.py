@@ -1,0 +1,174 @@
+"""`praxis`: the engine on the command line (E-91).
+
+Each command works alone on the data folder, or through the process that owns it. Exit codes are those of
+`engine.errors`; what they mean is in the help and the README. A person's mistake never ends in a traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engine.errors import PraxisError
+from engine.interfaces import cli_doctor, cli_journal, cli_serve
+from engine.interfaces.cli_common import (
+    AgentOption,
+    Common,
+    DataOption,
+    JsonOption,
+    ScriptOption,
+    command,
+)
+from engine.interfaces.cli_deciding import add_deciding_commands
+from engine.interfaces.cli_looking import add_looking_commands
+from engine.interfaces.cli_output import Output, prepare_streams, shown
+from engine.interfaces.cli_session import EXIT_CODES, EXIT_INTERRUPTED, Session, Unexpected
+from engine.version import VERSION
+
+EXIT_UNEXPECTED = 1
+EXIT_USAGE = 2
+
+_EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES)
+
+app = typer.Typer(
+    name="praxis",
+    help="Look at, approve and steer work that machines do.",
+    epilog=_EPILOG,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+journal_app = typer.Typer(
+    help="Check the journal, or write it out.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"praxis {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before(
+    ctx: typer.Context,
+    data: DataOption = None,
+    json: JsonOption = False,
+    as_script: ScriptOption = None,
+    as_agent: AgentOption = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    ctx.obj = Common(data, json, as_script, as_agent)
+
+
+@command(app, "serve")
+async def serve(
+    session: Session,
+    until_idle: Annotated[
+        bool, typer.Option("--until-idle", help="End when nothing runs and nothing can without a person.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not print the journal as it grows.")] = False,
+) -> None:
+    """Own the data folder: run what is approved, and answer other commands and agents. Ctrl+C ends it."""
+    await cli_serve.serve(session, until_idle=until_idle, quiet=quiet)
+
+
+@command(app, "doctor")
+async def doctor(session: Session) -> None:
+    """Print versions, the data folder with its sizes, and who owns it. Nothing is changed."""
+    await cli_doctor.diagnose(session)
+
+
+@command(journal_app, "verify")
+async def journal_verify(session: Session) -> None:
+    """Check that no row of the journal was altered, removed or moved."""
+    await cli_journal.verify(session)
+
+
+@command(journal_app, "export")
+async def journal_export(
+    session: Session,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write; stdout without it."),
+    ] = None,
+    form: Annotated[
+        cli_journal.ExportForm,
+        typer.Option("--form", help="JSON lines, or CSV with text kept from being a formula."),
+    ] = cli_journal.ExportForm.JSONL,
+    work_order: Annotated[
+        str | None, typer.Option("--work-order", metavar="WO-118", help="Only what belongs to it.")
+    ] = None,
+) -> None:
+    """Write the journal, oldest row first, one row a line."""
+    await cli_journal.export(session, output, form, work_order)
+
+
+add_looking_commands(app)
+add_deciding_commands(app)
+app.add_typer(journal_app, name="journal")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and give its exit code; every error has been printed."""
+    prepare_streams()
+    usage_error: Any = typer.BadParameter.__bases__[0]
+    as_json = "--json" in arguments
+    try:
+        done = typer.main.get_command(app)(args=list(arguments), prog_name="praxis", standalone_mode=False)
+        return done if isinstance(done, int) else 0
+    except PraxisError as error:
+        Output(as_json=as_json).error(error)
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("praxis: interrupted; look at the present state before you repeat a command.\n")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone; nothing more can be said, not even by Python at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_UNEXPECTED
+    except usage_error as error:
+        _print_usage_error(error, as_json)
+        return EXIT_USAGE
+    except Unexpected as error:
+        _print_unexpected(error, as_json)
+        return EXIT_UNEXPECTED
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def _print_usage_error(error: Any, as_json: bool) -> None:
+    if as_json:
+        _print_json({"code": "usage", "what": error.format_message(), "exit_code": EXIT_USAGE})
+        return
+    error.show(sys.stderr)
+
+
+def _print_unexpected(error: Unexpected, as_json: bool) -> None:
+    what = f"An unexpected error: {shown(str(error))}"
+    where = f"Details are in {error.place}." if error.place else "Its details could not be kept."
+    if as_json:
+        _print_json({"code": "unexpected", "what": what, "do": where, "exit_code": EXIT_UNEXPECTED})
+        return
+    sys.stderr.write(f"praxis: {what}. {where}\n")
+
+
+def _print_json(value: dict[str, object]) -> None:
+    sys.stderr.write(json.dumps(value, ensure_ascii=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()

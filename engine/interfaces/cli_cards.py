@@ -1,0 +1,310 @@
+"""The long forms of `praxis`: the sealed card of an approval, the story of a work order, one attempt's evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from engine.dispatch.display import command_line, length_in_words
+from engine.instants import Instant
+from engine.interfaces.cli_output import age, at, heading, shown, shown_lines, table, word
+from engine.interfaces.durations import format_duration, format_size
+from engine.scheduling.gates import Gate
+from engine.states import ApprovalState
+from engine.views.values import (
+    ApprovalCard,
+    AttemptRow,
+    BudgetLine,
+    EvidenceView,
+    TaskRow,
+    ValidationRow,
+    WorkOrderStory,
+)
+
+Line = str | Text | Table
+"""What a card is made of."""
+
+_COMMANDS = {"reject": "reject-work", "validate": "judge"}
+"""Decisions whose command is called otherwise."""
+
+_WORDS = {
+    "files": "the list of its files",
+    "git": "the repository",
+    "as_left_by_approved_step": "as the approved step leaves it",
+}
+
+
+def approval_lines(card: ApprovalCard, name: str, now: Instant) -> Iterator[Line]:
+    """Everything that an approval covers, nothing shortened (B-008)."""
+    yield Text.assemble(
+        heading(f"{name} · {card.purpose.lower()} · {shown(card.title)}"), "  ", word(card.state.value)
+    )
+    yield _field(
+        "asked", f"{at(card.asked_at)} by {shown(str(card.asked_by))} ({age(card.asked_at, now)} ago)"
+    )
+    yield _field("expires", at(card.expires_at))
+    if card.reason:
+        yield _field("reason", shown_lines(card.reason))
+    if card.decided_at is not None:
+        because = f": {shown(card.decision_reason)}" if card.decision_reason else ""
+        yield _field("decided", f"{at(card.decided_at)} by {shown(card.decided_by or '')}{because}")
+    yield from _changes(card)
+    yield ""
+    yield from plan_lines(card.plan)
+    if card.validation_plan is not None:
+        covered = "covered by this approval" if card.covers_validation else "covered only if you say so"
+        yield ""
+        yield heading(f"Its validation ({covered})")
+        yield from plan_lines(card.validation_plan)
+        yield _field("seal", card.validation_seal or "")
+    yield ""
+    yield heading("Budget with this dispatch")
+    yield budget_table(card.budget)
+    yield ""
+    yield heading("Gates")
+    yield gate_table(card.gates)
+    yield ""
+    yield _field("guarantee", shown(card.guarantee))
+    if len(card.alike) > 1:
+        yield _field("alike", f"{len(card.alike)} requests wait with this seal")
+    yield Text.assemble("seal       ", (card.seal, "bold"))
+
+
+def plan_lines(plan: Mapping[str, Any]) -> Iterator[Line]:
+    """One sealed plan: program, every argument, folder, environment, inputs, limits, criteria, workspace."""
+    program, limits, state = plan["program"], plan["limits"], plan["state"]
+    yield _field("program", shown(program["path"]))
+    if program["real_path"] != program["path"]:
+        yield _field("", f"which is {shown(program['real_path'])}")
+    yield _field("", f"sha256 {program['sha256']}, {program['size']:,} bytes")
+    yield _field("arguments", f"{len(plan['argv'])}, one on each line, run without a shell")
+    for index, argument in enumerate(plan["argv"]):
+        yield Text(f"  {index:>3}  {shown(argument) or '(empty)'}{_length(argument)}")
+    yield _field("folder", shown(plan["folder"]))
+    yield _field("workspace", f"{shown(plan['workspace']['path'])}, {_state(state)}")
+    yield from _environment(plan["environment"])
+    for item in plan["inputs"]:
+        yield _field("input", f"{shown(item['path'])} ({item['kind']}) sha256 {item['sha256']}")
+    yield _field(
+        "limits",
+        f"{format_duration(limits['time_ms'])} active time, {limits['cost']} units, "
+        f"{format_size(limits['output_bytes'])} of output",
+    )
+    if plan["artifacts"]:
+        yield _field("artifacts", ", ".join(map(shown, plan["artifacts"])))
+    if plan["report"]:
+        yield _field("report", shown(plan["report"]))
+    yield _field("criteria", shown_lines(plan["criteria"]))
+
+
+def story_lines(story: WorkOrderStory, now: Instant) -> Iterator[Line]:
+    """A work order from request to acceptance."""
+    row = story.row
+    yield Text.assemble(heading(f"WO-{row.number} · {shown(row.title)}"), "  ", word(row.state.value))
+    if row.why:
+        yield _field("now", shown(row.why))
+    yield _field("workspace", shown(row.workspace))
+    yield _field("project", shown(row.project))
+    asked_by = f"{at(row.created_at)} by {shown(str(row.requested_by))} ({age(row.created_at, now)} ago)"
+    yield _field("asked", asked_by)
+    if story.reason:
+        yield _field("reason", shown_lines(story.reason))
+    yield _field("criteria", shown_lines(story.criteria))
+    yield _field("correction", f"{story.corrections_made} made, {story.corrections_allowed} allowed")
+    for task in story.tasks:
+        yield ""
+        yield from task_lines(story.row.number, task)
+    if story.validations:
+        yield ""
+        yield heading("Validations")
+        yield table(
+            ("outcome", "judged by", "recorded", "reason"),
+            (
+                [word(one.outcome), one.judged_by, at(one.recorded_at), shown(one.reason)]
+                for one in story.validations
+            ),
+        )
+    if story.decisions:
+        yield ""
+        yield heading("Decisions")
+        yield table(
+            ("decision", "by", "at", "reason"),
+            (
+                [one.kind, shown(str(one.actor)), at(one.decided_at), shown(one.reason)]
+                for one in story.decisions
+            ),
+        )
+    for hold in story.holds:
+        yield _field(
+            "hold",
+            f"{hold.kind} on {shown(hold.node_name)} by {shown(str(hold.actor))}: {shown(hold.reason)}",
+        )
+    yield ""
+    yield heading("Budget")
+    yield budget_table(story.budget)
+    if story.can:
+        yield _field("possible", ", ".join(_COMMANDS.get(can, can.replace("_", "-")) for can in story.can))
+
+
+def task_lines(number: int, task: TaskRow) -> Iterator[Line]:
+    """One task with its attempts."""
+    yield Text.assemble(
+        heading(f"WO-{number}/{task.ordinal} · {task.purpose.lower()}"),
+        "  ",
+        word(task.state.value),
+        *(("  approval ", word(task.approval_state.value)) if task.approval_state else ()),
+    )
+    yield Text(f"  {command_line(task.argv)}")
+    if task.why:
+        yield _field("waits", shown(task.why))
+    for attempt in task.attempts:
+        yield from attempt_lines(attempt, f"WO-{number}/{task.ordinal}/{attempt.ordinal}")
+
+
+def attempt_lines(attempt: AttemptRow, name: str) -> Iterator[Line]:
+    """One attempt in a few lines."""
+    outcome = (" ", word(attempt.outcome.value)) if attempt.outcome else ()
+    yield Text.assemble(f"  {name}  ", word(attempt.state.value), *outcome, f"  {attempt.id}")
+    if attempt.reason:
+        yield Text(f"    {shown(attempt.reason)}")
+    yield Text(
+        f"    authorised {at(attempt.authorized_at)}, started {at(attempt.started_at)}, ended {at(attempt.ended_at)}"
+    )
+    if attempt.actual_active_ms is not None:
+        overrun = ", more than was authorised" if attempt.overrun else ""
+        yield Text(
+            f"    used {attempt.actual_cost} of {attempt.max_cost} units, {attempt.actual_active_ms} of "
+            f"{attempt.max_active_ms} ms{overrun}"
+        )
+
+
+def evidence_lines(view: EvidenceView, name: str) -> Iterator[Line]:
+    """What was observed of an attempt, and how it was judged."""
+    attempt, seen = view.attempt, view.evidence
+    yield heading(f"{name} · {attempt.purpose.lower()} · {shown(attempt.title)}")
+    yield from attempt_lines(attempt, name)
+    if seen is None:
+        yield _field("evidence", "none yet" if attempt.ended_at is None else "none was kept")
+        for role, path in (("stdout", view.stdout_file), ("stderr", view.stderr_file)):
+            if path is not None:
+                yield _field(role, f"is being written to {shown(path)}")
+    else:
+        yield _field("evidence", f"{view.evidence_id} sha256 {view.evidence_sha256}")
+        yield _field("command", command_line(seen["argv"]))
+        yield _field("folder", shown(seen["cwd"]))
+        ended = (
+            f"exit code {seen['exit_code']}" if seen["exit_code"] is not None else f"signal {seen['signal']}"
+        )
+        yield _field(
+            "ended", f"{seen['ended_by']}, {ended}" if seen["not_started"] is None else "never started"
+        )
+        yield _field("time", f"{seen['active_ms']} ms active")
+        changes = seen["workspace"]
+        counts = ", ".join(f"{len(changes[kind])} {kind}" for kind in ("added", "changed", "removed"))
+        yield _field("workspace", counts)
+        for survivor in seen["tree"]["survived"]:
+            yield _field("survived", shown(str(survivor)))
+    if view.blobs:
+        yield ""
+        yield table(
+            ("kept", "path", "size", "sha256"),
+            ([blob.role, shown(blob.path), f"{blob.size:,}", blob.sha256] for blob in view.blobs),
+        )
+    yield ""
+    yield _field("criteria", shown_lines(view.criteria))
+    yield from validation_lines(view.validation)
+
+
+def validation_lines(validation: ValidationRow | None) -> Iterator[Line]:
+    """How an attempt was judged."""
+    if validation is None:
+        yield _field("judged", "not yet")
+        return
+    yield Text.assemble(
+        "judged     ",
+        word(validation.outcome.value),
+        f" by {validation.judged_by}, {at(validation.recorded_at)}",
+    )
+    if validation.reason:
+        yield _field("", shown(validation.reason))
+
+
+def gate_table(gates: Sequence[Gate]) -> Table:
+    """Gates with open or closed and why."""
+    return table(
+        ("gate", "is", "why"),
+        (
+            [gate.name, Text("open", "green") if gate.open else Text("CLOSED", "yellow"), shown(gate.why)]
+            for gate in gates
+        ),
+    )
+
+
+def budget_table(lines: Sequence[BudgetLine]) -> Table:
+    """The waterfall of scopes, root first."""
+    return table(
+        ("scope", "units: limit", "spent", "reserved", "frozen", "this", "left", "time left", ""),
+        (
+            [
+                shown(line.name),
+                str(line.cost_limit),
+                str(line.spent_cost),
+                str(line.reserved_cost),
+                Text(str(line.frozen_cost), "magenta" if line.frozen_cost else ""),
+                str(line.asked_cost),
+                str(line.cost_left),
+                f"{line.active_ms_left / 1000:.1f} s",
+                "" if line.fits else Text("does not fit", "red"),
+            ]
+            for line in lines
+        ),
+    )
+
+
+def _changes(card: ApprovalCard) -> Iterator[Line]:
+    if card.state is ApprovalState.CHANGED:
+        yield _field("", "What would run is no longer what was asked; ask again.")
+    if card.differences:
+        yield ""
+        yield heading("Changed since the request before")
+        yield table(
+            ("field", "then", "now"),
+            ([shown(one.field), shown(one.approved), shown(one.now)] for one in card.differences),
+        )
+
+
+def _environment(environment: Mapping[str, Any]) -> Iterator[Line]:
+    own = environment["own"]
+    base = ", ".join(sorted(environment["base"]))
+    yield _field("variables", f"{len(own)} of its own; from the console: {shown(base) or 'none'}")
+    for name, value in sorted(own.items()):
+        if isinstance(value, Mapping):
+            yield Text(f"       {shown(name)} = secret from {shown(value['secret'])}, sealed")
+        else:
+            yield Text(f"       {shown(name)} = {shown(value)}")
+
+
+def _state(state: Mapping[str, Any]) -> str:
+    words = [_WORDS.get(state["kind"], shown(state["kind"]))]
+    if state["head"]:
+        words.append(f"{shown(state['branch']) or 'detached'} at {state['head'][:12]}")
+    if state["changed"]:
+        words.append(f"{state['changed']} uncommitted changes")
+    if state["digest"]:
+        words.append(f"digest {state['digest']}")
+    if state["note"]:
+        words.append(shown(state["note"]))
+    return ", ".join(words)
+
+
+def _length(argument: str) -> str:
+    return f"   ({length_in_words(argument)})" if len(argument) > 40 or shown(argument) != argument else ""
+
+
+def _field(name: str, text: str) -> Text:
+    first, *more = text.split("\n")
+    lines = [f"{name:<10} {first}", *(f"{'':<10} {line}" for line in more)]
+    return Text("\n".join(lines))

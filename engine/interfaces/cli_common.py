@@ -1,0 +1,150 @@
+"""Turning a coroutine into a command of `praxis`, with the options that every command has.
+
+They may stand before the command or after it: ``praxis --json list`` is ``praxis list --json``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from engine.actors import Actor, ActorKind
+from engine.engine import Engine
+from engine.errors import InvalidValue, PraxisError
+from engine.interfaces.cli_output import Output
+from engine.interfaces.cli_session import Session, Unexpected, kept_log, person, record_unexpected
+
+LONGEST_ACTOR_NAME = 100
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="FOLDER",
+        envvar="PRAXIS_DATA",
+        show_envvar=False,
+        help="The data folder; without it this user's own, or PRAXIS_DATA.",
+    ),
+]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document; errors as JSON on stderr.", show_default=False),
+]
+ScriptOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-script", metavar="NAME", help="Speak as a script of this name: it may look and ask, not decide."
+    ),
+]
+AgentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-agent", metavar="NAME", help="Speak as an agent of this name: it may look and ask, not decide."
+    ),
+]
+
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it is kept for good.")]
+NeededReason = Annotated[str, typer.Option("--reason", help="Why; it is kept for good.", show_default=False)]
+KeyOption = Annotated[
+    str | None,
+    typer.Option("--key", help="A key of your own: the same command with the same key is carried out once."),
+]
+
+_Command = TypeVar("_Command", bound=Callable[..., Awaitable[None]])
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The options that every command has, as given at one of the two places."""
+
+    data: Path | None = None
+    as_json: bool = False
+    as_script: str | None = None
+    as_agent: str | None = None
+
+    def under(self, later: Common) -> Common:
+        """These, where ``later`` (given after the command) says nothing."""
+        return Common(
+            later.data or self.data,
+            later.as_json or self.as_json,
+            later.as_script or self.as_script,
+            later.as_agent or self.as_agent,
+        )
+
+    def session(self, command: str) -> Session:
+        """Make what a command runs with; `InvalidValue` if the options do not fit together."""
+        folder = (self.data or Engine.default_folder()).expanduser().absolute()
+        return Session(command, folder, self._actor(), Output(as_json=self.as_json))
+
+    def _actor(self) -> Actor:
+        if self.as_script is not None and self.as_agent is not None:
+            raise InvalidValue("One speaks as a script or as an agent, not both.", do="Leave one out.")
+        name, kind = (
+            (self.as_script, ActorKind.SCRIPT)
+            if self.as_script is not None
+            else (self.as_agent, ActorKind.AGENT)
+        )
+        if name is None:
+            return person()
+        if not 0 < len(name) <= LONGEST_ACTOR_NAME or not name.isprintable():
+            raise InvalidValue(
+                f"The name of a {kind} is 1 to {LONGEST_ACTOR_NAME} visible characters.",
+                do="Give another name.",
+            )
+        return Actor(kind, name)
+
+
+def command(app: typer.Typer, name: str) -> Callable[[_Command], _Command]:
+    """Make ``async def f(session, …)`` the command ``name``: its docstring is the help, its rest the options."""
+
+    def register(function: _Command) -> _Command:
+        own = [
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for one in list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        ]
+
+        def run(ctx: typer.Context, **values: Any) -> None:
+            given = Common(*(values.pop(option) for option in _COMMON))
+            before = ctx.find_object(Common) or Common()
+            session = before.under(given).session(name)
+            try:
+                with kept_log(session.folder):
+                    asyncio.run(_awaited(function(session, **values)))
+            except (PraxisError, BrokenPipeError, typer.Abort, typer.Exit):
+                raise
+            except Exception as error:
+                raise Unexpected(error, record_unexpected(session.folder, error)) from error
+
+        parameters = [_parameter("ctx", typer.Context), *own, *_common_parameters()]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__doc__ = function.__doc__
+        app.command(name)(run)
+        return function
+
+    return register
+
+
+async def _awaited(work: Awaitable[None]) -> None:
+    await work
+
+
+_COMMON = ("data", "json", "as_script", "as_agent")
+
+
+def _common_parameters() -> list[inspect.Parameter]:
+    kinds = (DataOption, JsonOption, ScriptOption, AgentOption)
+    return [
+        _parameter(name, kind, False if name == "json" else None)
+        for name, kind in zip(_COMMON, kinds, strict=True)
+    ]
+
+
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,0 +1,301 @@
+"""The commands of `praxis` with which a person decides and steers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from engine.clock import SystemClock
+from engine.control.decisions import Finding
+from engine.errors import Drifted, InvalidValue
+from engine.interfaces.channel_methods import METHODS
+from engine.interfaces.cli_cards import Line, approval_lines
+from engine.interfaces.cli_common import KeyOption, NeededReason, ReasonOption, command
+from engine.interfaces.cli_names import find_approval, find_attempt, find_node, find_work_order, own_scope
+from engine.interfaces.cli_output import NOBODY_WORKS, shown, word
+from engine.interfaces.cli_session import Session
+from engine.interfaces.rights import require_right
+from engine.states import ApprovalState, Verdict
+from engine.views.values import ApprovalCard, HoldRow, WorkOrderRow
+
+SHORTEST_PREFIX = 8
+"""How many digits of a seal say which plan is meant: chance meets one in four thousand million."""
+
+Asked = Annotated[str, typer.Argument(help="WO-118, WO-118/2, or the id of a request for approval.")]
+Order = Annotated[str, typer.Argument(help="WO-118 or its id.")]
+NodeName = Annotated[str, typer.Argument(help="engine, project:NAME, WO-118 or WO-118/2.")]
+AttemptName = Annotated[str, typer.Argument(help="WO-118/2/1 or its id; WO-118 for its newest attempt.")]
+
+
+class Judgement(StrEnum):
+    """A person's verdict, as written on the command line."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class Found(StrEnum):
+    """What a person found out about an UNKNOWN, as written on the command line."""
+
+    TOOK_EFFECT = "took-effect"
+    DID_NOT = "did-not"
+    STILL_UNKNOWN = "still-unknown"
+
+
+def add_deciding_commands(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for name, function in (
+        ("approve", approve),
+        ("reject", reject),
+        ("withdraw", withdraw),
+        ("accept", accept),
+        ("reject-work", reject_work),
+        ("allow-correction", allow_correction),
+        ("validate-again", validate_again),
+        ("judge", judge),
+        ("reconcile", reconcile),
+        ("pause", pause),
+        ("hold", hold),
+        ("resume", resume),
+        ("cancel", cancel),
+        ("stop", stop),
+    ):
+        command(app, name)(function)
+
+
+async def approve(
+    session: Session,
+    name: Asked,
+    seal: Annotated[
+        str | None,
+        typer.Option(
+            "--seal", metavar="PREFIX", help="The first 8 or more digits of the seal you looked at."
+        ),
+    ] = None,
+    with_validation: Annotated[
+        bool, typer.Option("--with-validation", help="Approve the validation that the card shows as well.")
+    ] = False,
+    reason: ReasonOption = "",
+) -> None:
+    """Approve exactly what a card shows. It is shown first, whole; then type the beginning of its seal.
+
+    Without a terminal, --seal names the plan that was looked at (praxis show WO-118/1). If it is not the one
+    that would run now, nothing is approved.
+    """
+    require_right(session.actor, METHODS["approve"].right, "approve")
+    clock = SystemClock()
+    began = clock.elapsed()
+    async with session.client() as client:
+        card = await client.approval(await find_approval(client, name, ApprovalState.PENDING))
+    for line in approval_lines(card, f"WO-{card.number}", clock.now()):
+        session.out.line(line)
+    _require_choice(card, with_validation)
+    # The folder is free while the person looks; the seal says whether it is still the same plan afterwards.
+    prefix = _read_prefix(session) if seal is None else seal
+    _require_seal(card, prefix)
+    async with session.client() as client:
+        done = await client.approve(
+            card.approval_id,
+            seal=card.seal,
+            covers_validation=with_validation,
+            look_ms=clock.elapsed() - began if seal is None else None,
+            reason=reason,
+        )
+        alone = client.alone
+    session.out.result(done, lambda: _approved(done, alone))
+
+
+def _require_choice(card: ApprovalCard, with_validation: bool) -> None:
+    if with_validation and card.validation_plan is None:
+        raise InvalidValue(
+            "This request has no validation that one look could cover.", do="Leave --with-validation out."
+        )
+
+
+def _read_prefix(session: Session) -> str:
+    if session.out.as_json or not sys.stdin.isatty():
+        raise InvalidValue(
+            "Nothing was approved: there is nobody at a terminal to confirm it.",
+            do="Look at the card, then name its seal: --seal and at least its first 8 digits.",
+        )
+    typed: str = typer.prompt(
+        "To approve, type the first 8 digits of the seal; anything else leaves it as it is",
+        default="",
+        show_default=False,
+    )
+    return typed
+
+
+def _require_seal(card: ApprovalCard, prefix: str) -> None:
+    prefix = prefix.strip().lower()
+    if len(prefix) < SHORTEST_PREFIX:
+        raise InvalidValue(
+            f"Nothing was approved: {prefix!r} is less than {SHORTEST_PREFIX} digits of a seal.",
+            do=f"Give at least the first {SHORTEST_PREFIX} digits of the seal that the card shows.",
+        )
+    if not card.seal.startswith(prefix):
+        raise Drifted(
+            f"The seal of WO-{card.number} does not begin with {shown(prefix[:64])}.",
+            means="What would run is not the plan you name, or its seal was mistyped. Nothing was approved.",
+            do="Look at the card again.",
+            seal=card.seal,
+        )
+
+
+def _approved(card: ApprovalCard, alone: bool) -> Iterator[Line]:
+    both = " and its validation" if card.covers_validation else ""
+    yield Text.assemble(f"WO-{card.number} {card.purpose.lower()}{both}: ", word(card.state.value))
+    if card.state is ApprovalState.APPROVED:
+        yield (
+            NOBODY_WORKS
+            if alone
+            else "It runs as soon as its gates are open: praxis explain says which are not."
+        )
+
+
+async def reject(session: Session, name: Asked, reason: NeededReason) -> None:
+    """Reject a request for approval."""
+    async with session.client() as client:
+        card = await client.reject(await find_approval(client, name, ApprovalState.PENDING), reason)
+    session.out.result(card, lambda: _card_state(card))
+
+
+async def withdraw(session: Session, name: Asked, reason: ReasonOption = "") -> None:
+    """Take back a request, or an approval that nothing has used yet."""
+    async with session.client() as client:
+        approval = await find_approval(client, name, ApprovalState.PENDING, ApprovalState.APPROVED)
+        card = await client.withdraw(approval, reason)
+    session.out.result(card, lambda: _card_state(card))
+
+
+def _card_state(card: ApprovalCard) -> Iterator[Line]:
+    yield Text.assemble(f"WO-{card.number} {card.purpose.lower()}: ", word(card.state.value))
+
+
+async def accept(session: Session, name: Order, reason: ReasonOption = "") -> None:
+    """Accept validated work: the work order ends."""
+    async with session.client() as client:
+        row = await client.accept((await find_work_order(client, name)).row.id, reason)
+    session.out.result(row, lambda: _order_state(row))
+
+
+async def reject_work(session: Session, name: Order, reason: NeededReason) -> None:
+    """Reject the work of an order: it ends."""
+    async with session.client() as client:
+        row = await client.reject_work((await find_work_order(client, name)).row.id, reason)
+    session.out.result(row, lambda: _order_state(row))
+
+
+async def allow_correction(session: Session, name: Order, reason: NeededReason) -> None:
+    """Allow one more correction than the work order's rule does."""
+    async with session.client() as client:
+        row = await client.allow_correction((await find_work_order(client, name)).row.id, reason)
+    session.out.result(row, lambda: _order_state(row))
+
+
+async def validate_again(session: Session, name: Order, reason: NeededReason) -> None:
+    """Make a new validation of a result that was executed but not judged."""
+    async with session.client() as client:
+        row = await client.validate_again((await find_work_order(client, name)).row.id, reason)
+    session.out.result(row, lambda: _order_state(row))
+
+
+def _order_state(row: WorkOrderRow) -> Iterator[Line]:
+    why = f"  {shown(row.why)}" if row.why else ""
+    yield Text.assemble(f"WO-{row.number}: ", word(row.state.value), why)
+
+
+async def judge(
+    session: Session,
+    name: AttemptName,
+    verdict: Annotated[Judgement, typer.Argument(case_sensitive=False)],
+    reason: NeededReason,
+    cost: Annotated[int | None, typer.Option("--cost", min=0, help="What it really cost, in units.")] = None,
+) -> None:
+    """Judge an attempt by the criteria of its work order, as a person."""
+    async with session.client() as client:
+        _, attempt = await find_attempt(client, name)
+        row = await client.validate_by_person(
+            attempt.id, Verdict[verdict.name], reason=reason, actual_cost=cost
+        )
+    session.out.result(row, lambda: [Text.assemble(f"WO-{attempt.number}: ", word(row.outcome.value))])
+
+
+async def reconcile(
+    session: Session,
+    name: AttemptName,
+    finding: Annotated[Found, typer.Argument(case_sensitive=False)],
+    reason: NeededReason,
+    cost: Annotated[int | None, typer.Option("--cost", min=0, help="What it really cost, in units.")] = None,
+    active_ms: Annotated[
+        int | None, typer.Option("--active-ms", min=0, help="How long it was active.")
+    ] = None,
+) -> None:
+    """Decide an UNKNOWN: it took effect, it did not, or it is still unknown and this is a note."""
+    async with session.client() as client:
+        _, attempt = await find_attempt(client, name)
+        row = await client.reconcile(
+            attempt.id, Finding[finding.name], reason=reason, cost=cost, active_ms=active_ms
+        )
+    session.out.result(row, lambda: [Text.assemble(f"WO-{row.number}: attempt ", word(row.state.value))])
+
+
+async def pause(session: Session, name: NodeName, reason: ReasonOption = "", key: KeyOption = None) -> None:
+    """Start nothing new in the engine, a work order or a task until resume. What runs goes on."""
+    async with session.client() as client:
+        node, _ = await find_node(client, name)
+        row = await client.pause(node, reason=reason, key=key)
+    session.out.result(row, lambda: _held(row))
+
+
+async def hold(session: Session, name: NodeName, reason: NeededReason, key: KeyOption = None) -> None:
+    """As pause, with a reason that has to be answered."""
+    async with session.client() as client:
+        node, _ = await find_node(client, name)
+        row = await client.hold(node, reason=reason, key=key)
+    session.out.result(row, lambda: _held(row))
+
+
+def _held(row: HoldRow) -> Iterator[Line]:
+    because = f": {shown(row.reason)}" if row.reason else ""
+    yield f"{row.kind} on {shown(row.node_name)}{because}. Nothing new starts there."
+
+
+async def resume(session: Session, name: NodeName, reason: ReasonOption = "", key: KeyOption = None) -> None:
+    """Lift the pauses and holds on the engine, a project, a work order or a task itself."""
+    async with session.client() as client:
+        node, label = await find_node(client, name)
+        lifted = await client.resume(node, reason=reason, key=key)
+        scope = await own_scope(client, node)
+        if scope is not None:
+            lifted += await client.resume(scope, reason=reason)
+    session.out.result(lifted, lambda: _resumed(label, lifted))
+
+
+def _resumed(label: str, lifted: tuple[HoldRow, ...]) -> Iterator[Line]:
+    if not lifted:
+        yield f"There was no pause or hold on {label}."
+    for row in lifted:
+        yield f"Lifted the {row.kind} on {shown(row.node_name)}."
+
+
+async def cancel(session: Session, name: NodeName, reason: NeededReason, key: KeyOption = None) -> None:
+    """Cancel everything below the engine, a work order or a task. What runs is stopped and becomes UNKNOWN."""
+    async with session.client() as client:
+        node, label = await find_node(client, name)
+        await client.cancel(node, reason=reason, key=key)
+    session.out.result({"cancelled": label}, lambda: [f"Cancelled {label}. What ran there becomes UNKNOWN."])
+
+
+async def stop(session: Session, name: AttemptName, reason: NeededReason) -> None:
+    """Stop a running attempt. It becomes UNKNOWN, since a kill proves nothing."""
+    async with session.client() as client:
+        _, attempt = await find_attempt(client, name)
+        await client.stop_attempt(attempt.id, reason)
+    session.out.result({"stopping": attempt.id}, lambda: [f"Stopping WO-{attempt.number}."])

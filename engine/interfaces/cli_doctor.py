@@ -1,0 +1,124 @@
+"""`praxis doctor`: what a person needs to know when something seems wrong, without changing anything."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import PraxisError
+from engine.interfaces.channel_client import EngineClient, Remote
+from engine.interfaces.channel_files import read_note
+from engine.interfaces.cli_output import shown
+from engine.interfaces.cli_session import DATABASE_NAME, LOG_FOLDER, LOG_NAME, Session
+from engine.interfaces.durations import format_size
+from engine.storage.folder_place import judge_place, these_surroundings
+from engine.storage.owner_lock import read_owner
+from engine.version import VERSION
+
+_PARTS = ("blobs", "runs", "logs", "backups")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found. ``sizes`` are bytes by part of the data folder; ``problems`` are sentences."""
+
+    version: str
+    python: str
+    sqlite: str
+    system: str
+    folder: str
+    exists: bool
+    place_warning: str
+    sizes: dict[str, int]
+    owner: str
+    owner_answers: bool
+    status: dict[str, object]
+    log: str
+    problems: tuple[str, ...]
+
+
+async def diagnose(session: Session) -> None:
+    """Look at versions, folder, sizes and owner; the owner is asked, but the database is not opened."""
+    folder = session.folder
+    problems: list[str] = []
+    note, owner = read_note(folder), read_owner(folder)
+    status: dict[str, object] = {}
+    if note is not None:
+        try:
+            remote = await Remote.connect(folder)
+            try:
+                found = await EngineClient(remote, session.actor).status()
+            finally:
+                await remote.close()
+            status = {
+                "epoch": found.epoch,
+                "running": found.running,
+                "unknown": found.unknown,
+                "pending_approvals": found.pending_approvals,
+                "open_work_orders": found.open_work_orders,
+                "holds": len(found.holds),
+                "writer_queue": found.waiting_control + found.waiting_background,
+                "latency_ms": round(found.latency_ms, 3),
+            }
+        except PraxisError as error:
+            problems.append(str(error))
+    try:
+        warning = judge_place(folder, these_surroundings()).warning
+    except PraxisError as error:
+        warning = ""
+        problems.append(str(error))
+    diagnosis = Diagnosis(
+        version=VERSION,
+        python=f"{platform.python_version()} ({sys.executable})",
+        sqlite=sqlite3.sqlite_version,
+        system=platform.platform(),
+        folder=str(folder),
+        exists=(folder / DATABASE_NAME).exists(),
+        place_warning=warning,
+        sizes=_sizes(folder),
+        owner=f"{owner.program} (process {owner.pid})" if owner is not None else "",
+        owner_answers=bool(status),
+        status=status,
+        log=str(folder / LOG_FOLDER / LOG_NAME),
+        problems=tuple(problems),
+    )
+    session.out.result(diagnosis, lambda: _lines(diagnosis))
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of each part of the data folder; what goes away meanwhile counts nothing."""
+    database = [folder / f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal", "-shm")]
+    return {
+        "database": sum(map(_size, database)),
+        **{part: sum(map(_size, (folder / part).rglob("*"))) for part in _PARTS if (folder / part).is_dir()},
+    }
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size if not path.is_dir() else 0
+    except OSError:
+        return 0
+
+
+def _lines(found: Diagnosis) -> Iterator[str]:
+    yield f"Praxis Console {found.version}, Python {found.python}, SQLite {found.sqlite}"
+    yield f"on {found.system}"
+    yield f"data folder  {shown(found.folder)}{'' if found.exists else ' (holds no data yet)'}"
+    if found.place_warning:
+        yield f"             {shown(found.place_warning)}"
+    for part, size in found.sizes.items():
+        yield f"  {part:<10} {format_size(size) if size else '0B'}"
+    answering = "answers" if found.owner_answers else "does not answer on the channel"
+    yield f"last owner   {f'{shown(found.owner)}, {answering}' if found.owner else 'none'}"
+    for name, value in found.status.items():
+        yield f"  {name.replace('_', ' '):<18} {value}"
+    yield f"log          {shown(found.log)}"
+    for problem in found.problems:
+        yield f"problem      {shown(problem)}"
+    if not found.problems:
+        yield "Nothing wrong was found."

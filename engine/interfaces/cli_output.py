@@ -1,0 +1,147 @@
+"""How `praxis` prints: text for people, or one JSON document for their programs.
+
+Whatever comes from work orders, commands and agents is shown with every hidden character spelled out, so that
+nothing in it can move the cursor, change colours or read in another order than it is.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from engine.dispatch.display import visible_text
+from engine.errors import PraxisError
+from engine.instants import Instant, format_instant
+from engine.interfaces import wire
+
+UNLIMITED_COLUMNS = 10_000
+"""The width for what is no terminal: whoever reads a pipe or file gets every line whole."""
+
+NOBODY_WORKS = "Nothing runs now: start the console, or praxis serve."
+"""What is said when no process owns the data folder for longer than a command."""
+
+_STYLES = {
+    "UNKNOWN": "magenta",
+    "FROZEN": "magenta",
+    "FAILED": "red",
+    "REJECTED": "red",
+    "DECISION_NEEDED": "yellow",
+    "AWAITING_ACCEPTANCE": "yellow",
+    "PENDING": "yellow",
+    "CHANGED": "yellow",
+    "SUCCEEDED": "green",
+    "PASSED": "green",
+    "ACCEPTED": "green",
+    "APPROVED": "green",
+    "RUNNING": "cyan",
+    "DISPATCHED": "cyan",
+}
+
+
+class Output:
+    """Where a command prints: results to stdout, everything else to stderr."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self._out = _console(sys.stdout)
+        self._err = _console(sys.stderr)
+
+    def result(self, value: object, people: Callable[[], Iterable[str | Text | Table]]) -> None:
+        """Print a command's result: ``value`` as JSON, or what ``people`` gives, line by line."""
+        if self.as_json:
+            self.document(wire.document(value))
+            return
+        for line in people():
+            self.line(line)
+
+    def document(self, value: wire.Json) -> None:
+        """Print one JSON document, in ASCII."""
+        sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+    def line(self, line: str | Text | Table) -> None:
+        """Print a line or a table for people; nothing when the result is JSON."""
+        if not self.as_json:
+            self._out.print(line, soft_wrap=not isinstance(line, Table))
+
+    def note(self, line: str) -> None:
+        """Say something beside the result, on stderr."""
+        self._err.print(line, soft_wrap=True)
+
+    def error(self, error: PraxisError) -> None:
+        """Print an error on stderr: as JSON with its code, or in sentences."""
+        if self.as_json:
+            sys.stderr.write(json.dumps(wire.document_error(error), ensure_ascii=True) + "\n")
+            return
+        first, *more = (part for part in (error.what, error.means, error.do) if part)
+        self._err.print(Text.assemble(("praxis: ", "bold red"), shown_lines(first)), soft_wrap=True)
+        for part in more:
+            self._err.print(shown_lines(part), soft_wrap=True)
+
+
+def prepare_streams() -> None:
+    """Let stdout and stderr take any text: what their encoding lacks is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def shown(text: str) -> str:
+    """Give text from anywhere in one line, with everything hidden spelled out."""
+    return visible_text(text)
+
+
+def shown_lines(text: str) -> str:
+    """As `shown`, but the text keeps its lines."""
+    return "\n".join(visible_text(line) for line in text.split("\n"))
+
+
+def word(state: str | None) -> Text:
+    """A state's word in its colour; the word alone says all."""
+    return Text(state or "-", style=_STYLES.get(state or "", ""))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """A table without lines that folds long cells and cuts nothing off."""
+    made = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    for name in columns:
+        made.add_column(name, overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return made
+
+
+def heading(text: str) -> Text:
+    """A line that begins a part."""
+    return Text(text, style="bold")
+
+
+def at(instant: Instant | None) -> str:
+    """An instant as canonical UTC text, or a dash."""
+    return "-" if instant is None else format_instant(instant)
+
+
+def age(instant: Instant, now: Instant) -> str:
+    """How long ago, in the largest unit that fits; never negative."""
+    seconds = max(0, now - instant) // 1000
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _console(stream: io.TextIOBase | object) -> Console:
+    terminal = bool(getattr(stream, "isatty", lambda: False)())
+    return Console(
+        file=stream,  # type: ignore[arg-type]
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=None if terminal else UNLIMITED_COLUMNS,
+    )
