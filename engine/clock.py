@@ -14,6 +14,8 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+import psutil
+
 from engine.instants import Instant
 
 LONGEST_SLEEP_MS = 1000
@@ -64,14 +66,30 @@ class SystemClock:
         return time.monotonic_ns() // 1_000_000
 
     def boot_id(self) -> str:
-        """The kernel's boot id, or the boot instant to ten seconds where there is none."""
+        """The kernel's boot id on Linux, the system's own count of boots on Windows; never a wall time."""
         if sys.platform == "linux":
             return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"boot-{(self.now() - self.elapsed()) // 10_000}"
+        if sys.platform == "win32":
+            return _windows_boot_count()
+        return str(psutil.boot_time())
 
     async def sleep(self, milliseconds: int) -> None:
         """Wait in the running loop, never longer than `LONGEST_SLEEP_MS`."""
         await asyncio.sleep(min(milliseconds, LONGEST_SLEEP_MS) / 1000)
+
+
+def _windows_boot_count() -> str:
+    """Windows counts its boots in the registry; where it does not (Wine), no two boots can be told apart."""
+    if sys.platform != "win32":
+        raise NotImplementedError
+    import winreg
+
+    place = r"SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management\PrefetchParameters"
+    try:
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, place) as key:
+            return f"boot-{winreg.QueryValueEx(key, 'BootId')[0]}"
+    except OSError:
+        return "boot-unknown"
 
 
 class ManualClock:

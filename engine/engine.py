@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from engine.actors import ENGINE, Actor
 from engine.clock import Clock, SystemClock
+from engine.clock_watch import WatchedClock
 from engine.control import cancel as cancelling
-from engine.control import decisions, holds
+from engine.control import clock_trust, decisions, holds
 from engine.control.decisions import Finding
 from engine.control.holds import Node
 from engine.dispatch import approvals, budgets
@@ -66,6 +68,9 @@ T = TypeVar("T")
 
 ROWS_PER_CHECK = 20_000
 
+STORE_READING_MS = 10_000
+"""How often a reading of the clocks is kept, so that the next start can compare with it."""
+
 IN_FLIGHT = (
     AttemptState.DISPATCH_AUTHORIZED,
     AttemptState.DELIVERED,
@@ -99,7 +104,7 @@ class Engine:
     def __init__(
         self,
         storage: Storage,
-        clock: Clock,
+        clock: WatchedClock,
         settings: EngineSettings,
         authorize: Authorize,
     ) -> None:
@@ -120,11 +125,13 @@ class Engine:
                 Duty(expire_approvals, settings.recovery_batch),
                 Duty(workflow.finish_cancelled_orders, settings.recovery_batch),
             ),
+            self._look_at_clock,
             self._ask_missing,
         )
         self._worker = LocalWorker(
             storage, clock, settings, self._planner, self._blobs, workflow.conclude_execution
         )
+        self._stored_at = clock.elapsed()
         self._unsubscribe = storage.subscribe(self._on_changes)
 
     @classmethod
@@ -144,10 +151,16 @@ class Engine:
         With ``automatic=False`` nothing is claimed or swept by itself: the caller runs `reconcile_once` and
         `work_once`. ``boundary`` is for tests (E-13). Raises a `StorageError` that says what is wrong.
         """
-        clock = clock or SystemClock()
-        storage = await Storage.open(folder, clock=clock, boundary=boundary, program=program)
+        watched = WatchedClock(clock or SystemClock(), settings.clock_tolerance_ms)
+        storage = await Storage.open(
+            folder,
+            clock=watched,
+            time_trusted=lambda: watched.trusted,
+            boundary=boundary,
+            program=program,
+        )
         try:
-            engine = cls(storage, clock, settings, authorize)
+            engine = cls(storage, watched, settings, authorize)
             await engine._begin(automatic)
         except BaseException:
             await storage.close()
@@ -155,8 +168,14 @@ class Engine:
         return engine
 
     async def _begin(self, automatic: bool) -> None:
+        stored = await self._storage.read(clock_trust.stored_clock)
+        if stored is not None:
+            self.clock.begin(
+                clock_trust.stored_reading(stored), stored["high_water"], stored["distrusted_since"] is None
+            )
         await self._storage.write(budgets.root_scope, self.settings.root_limits, control=True)
         epoch = await self._coordinator.take_over()
+        await self._look_at_clock()
         await self._worker.register(epoch)
         if automatic:
             self._coordinator.start()
@@ -171,6 +190,9 @@ class Engine:
         self._unsubscribe()
         await self._coordinator.stop()
         await self._worker.stop()
+        if not self._coordinator.superseded:
+            with suppress(PraxisError):
+                await self._look_at_clock(store=True)
         await self._storage.close()
 
     @staticmethod
@@ -357,6 +379,23 @@ class Engine:
         await self._write(decisions.reconcile, attempt_id, finding, actor, reason, cost, active_ms)
         return await self._storage.read(order_view.attempt, attempt_id)
 
+    async def restore_clock_trust(self, actor: Actor, reason: str, *, lower_high_water: bool = False) -> None:
+        """Trust wall time again after it was seen to agree with elapsed time, by a person's confirmation (E-33)."""
+        self._authorize(actor, "resume")
+        await self._look_at_clock()
+        high_water = await self._write(
+            clock_trust.restore_trust,
+            actor,
+            reason,
+            self.clock.look(),
+            self.clock.high_water,
+            self.clock.consistent_samples,
+            lower_high_water,
+        )
+        self.clock.trust(high_water)
+        self._coordinator.nudge()
+        self._worker.nudge()
+
     # Reads
 
     async def status(self) -> EngineStatus:
@@ -480,6 +519,24 @@ class Engine:
         row = await self.work_order_row(work_order_id)
         assert row is not None
         return row
+
+    async def _look_at_clock(self, *, store: bool = False) -> None:
+        """Record what the watched clock has found; keep a reading now and then for the next start."""
+        reading = self.clock.look()
+        found = self.clock.take_found()
+        if found:
+            try:
+                await self._write(
+                    clock_trust.record_anomalies, self.epoch, found, reading, self.clock.high_water
+                )
+            except PraxisError:
+                self.clock.give_back(found)
+                raise
+        elif store or reading.elapsed - self._stored_at >= STORE_READING_MS:
+            await self._storage.write(clock_trust.store_reading, self.epoch, reading, self.clock.high_water)
+        else:
+            return
+        self._stored_at = reading.elapsed
 
     async def _ask_missing(self) -> None:
         """Ask for the approval of every READY task of an active work order that has no request yet."""

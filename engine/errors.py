@@ -75,6 +75,12 @@ class GateClosed(Refused):
     code = "gate_closed"
 
 
+class ClockDistrusted(GateClosed):
+    """Wall time is distrusted; what would be judged by it is left alone (E-32)."""
+
+    code = "clock_distrusted"
+
+
 class Drifted(Refused):
     """What would run now is not what was approved; ``facts['differences']`` lists approved/now."""
 

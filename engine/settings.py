@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.clock_watch import DEFAULT_TOLERANCE_MS
 from engine.instants import require_batch, require_duration
 from engine.work_order import BudgetLimits
 
@@ -18,7 +19,8 @@ class EngineSettings:
     """How the engine is set. Durations are milliseconds; batches are rows of one transaction (E-26).
 
     ``slots`` is how many attempts may run at once, each in its own workspace. ``grace_ms`` is the time between
-    asking a process to end and killing it. ``root_limits`` are given to the root scope of a new data folder.
+    asking a process to end and killing it; ``clock_tolerance_ms`` how far wall and elapsed time may
+    part between two looks. ``root_limits`` are given to the root scope of a new data folder.
     """
 
     lease_ms: int = 60_000
@@ -26,11 +28,13 @@ class EngineSettings:
     wakeup_batch: int = 100
     slots: int = 4
     grace_ms: int = 5_000
+    clock_tolerance_ms: int = DEFAULT_TOLERANCE_MS
     root_limits: BudgetLimits = ROOT_LIMITS
 
     def __post_init__(self) -> None:
         require_duration(self.lease_ms, "lease_ms")
         require_duration(self.grace_ms, "grace_ms")
+        require_duration(self.clock_tolerance_ms, "clock_tolerance_ms")
         require_batch(self.recovery_batch, "recovery_batch")
         require_batch(self.wakeup_batch, "wakeup_batch")
         require_batch(self.slots, "slots")

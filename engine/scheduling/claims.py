@@ -10,10 +10,10 @@ import sqlite3
 from dataclasses import dataclass
 
 from engine.actors import ENGINE, Actor, ActorKind
-from engine.errors import Fenced, InvalidValue, LeaseExpired, NotFound, WrongState
+from engine.errors import ClockDistrusted, Fenced, InvalidValue, LeaseExpired, NotFound, WrongState
 from engine.ids import new_id
-from engine.instants import Instant, add_duration, format_instant, require_batch, require_duration
-from engine.scheduling.gates import engine_holds
+from engine.instants import EARLIEST, Instant, add_duration, format_instant, require_batch, require_duration
+from engine.scheduling.gates import engine_holds, time_is_trusted
 from engine.scheduling.lanes import arm_lane, block_task, standing_block
 from engine.scheduling.tasks import move_task, touch_work_order
 from engine.scheduling.transition import CLAIM, transition
@@ -69,7 +69,7 @@ def claim_tasks(
     require_batch(limit)
     lease_until = add_duration(now, lease_ms, "lease")
     wanted = min(limit, _free_slots(tx, worker_id, epoch))
-    if wanted <= 0 or engine_holds(tx):
+    if wanted <= 0 or engine_holds(tx) or not tx.time_trusted:
         return ()
     claims: list[Claim] = []
     looks = 0
@@ -131,6 +131,13 @@ def live_claim(tx: Tx, claim_id: str, worker_id: str, epoch: int, now: Instant) 
         raise Fenced(f"The claim was made under epoch {claim['epoch']}.", do="Claim the task again.")
     if claim["state"] != ClaimState.LIVE:
         raise WrongState(f"The claim is {claim['state']}.", do="Claim the task again.", found=claim["state"])
+    if not time_is_trusted(tx):
+        raise ClockDistrusted(
+            "The clock is distrusted, so no lease is judged by it.",
+            means="The claim stays as it is, neither shortened nor revived.",
+            do="Wait until trust in the clock is restored.",
+            gate="clock",
+        )
     if now >= claim["lease_until"]:
         raise LeaseExpired(
             f"The lease ended at {format_instant(claim['lease_until'])}.", do="Claim the task again."
@@ -163,22 +170,24 @@ def recover_abandoned_claims(tx: Tx, epoch: int, limit: int = 100, *, now: Insta
     """Expire at most ``limit`` abandoned claims, oldest lease first, and requeue their tasks (E-25).
 
     Abandoned: the lease has ended (equality included), or the claim is of an earlier epoch. Only pre-dispatch
-    claims are touched: no attempt, exposure or UNKNOWN. Returns the ids of the claims.
+    claims are touched: no attempt, exposure or UNKNOWN. A distrusted clock expires no lease (E-32). Returns the
+    ids of the claims.
     """
     require_epoch(tx, epoch)
     require_batch(limit)
+    ended = now if time_is_trusted(tx) else EARLIEST
     rows = tx.all(
         "SELECT * FROM claim WHERE state = 'LIVE' AND lease_until <= ? ORDER BY lease_until, id LIMIT ?",
-        (now, limit),
+        (ended, limit),
     )
     if len(rows) < limit:
         rows += tx.all(
             """SELECT * FROM claim WHERE state = 'LIVE' AND epoch < ? AND lease_until > ?
                ORDER BY epoch, lease_until, id LIMIT ?""",
-            (epoch, now, limit - len(rows)),
+            (epoch, ended, limit - len(rows)),
         )
     for claim in rows:
-        reason = "lease ended" if claim["lease_until"] <= now else "coordinator was replaced"
+        reason = "lease ended" if claim["lease_until"] <= ended else "coordinator was replaced"
         end_claim(tx, claim, ClaimState.EXPIRED, ENGINE, reason, now)
         move_task(tx, claim["task_id"], TaskState.READY, actor=ENGINE, now=now, reason=reason)
     tx.boundary("claim_recovery")

@@ -43,7 +43,8 @@ class Duty:
 class Coordinator:
     """Repeats all duties under one epoch until it is stopped or superseded.
 
-    ``follow_up`` runs after each round of duties, outside any transaction, for what needs files.
+    ``prepare`` runs before each round of duties and looks at the clocks; ``follow_up`` after it, for what needs
+    files. Both are outside any transaction.
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class Coordinator:
         storage: Storage,
         clock: Clock,
         duties: Sequence[Duty],
+        prepare: Callable[[], Awaitable[None]],
         follow_up: Callable[[], Awaitable[None]],
     ) -> None:
         self._storage = storage
         self._clock = clock
         self._duties = tuple(duties)
+        self._prepare = prepare
         self._follow_up = follow_up
         self._nudged = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
@@ -86,6 +89,7 @@ class Coordinator:
     async def reconcile_once(self) -> dict[str, tuple[str, ...]]:
         """Do one bounded pass of every duty; return the identities each processed, by its name (E-26)."""
         done: dict[str, tuple[str, ...]] = {}
+        await self._prepare()
         for duty in self._duties:
             done[duty.function.__name__] = await self._storage.write(duty.function, self.epoch, duty.limit)
         await self._follow_up()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine.errors import NotFound
 from engine.instants import Instant, format_instant
 from engine.states import ApprovalState, HoldKind, TaskState, WorkOrderState
-from engine.storage import Rx
+from engine.storage import Rx, Tx
 
 HOLDS_ABOVE_TASK = """
     SELECT hold.* FROM hold WHERE released_at IS NULL AND (
@@ -44,6 +44,11 @@ def holds_above(rx: Rx, task: sqlite3.Row) -> list[sqlite3.Row]:
         HOLDS_ABOVE_TASK,
         {"task": task["id"], "work_order": task["work_order_id"], "scope": task["scope_id"]},
     )
+
+
+def time_is_trusted(tx: Tx) -> bool:
+    """Whether anything may be judged by the operation's instant: no CLOCK hold, and no jump just seen (E-32)."""
+    return tx.time_trusted and not any(hold["kind"] == HoldKind.CLOCK for hold in engine_holds(tx))
 
 
 def engine_holds(rx: Rx) -> list[sqlite3.Row]:

@@ -10,6 +10,7 @@ from engine.actors import ENGINE, Actor
 from engine.errors import NotFound
 from engine.ids import new_id
 from engine.instants import Instant, require_batch
+from engine.scheduling.gates import time_is_trusted
 from engine.scheduling.lanes import arm_lane
 from engine.scheduling.transition import TASK, transition
 from engine.states import Partition, Purpose, TaskState
@@ -124,10 +125,13 @@ def drain_due_wakeups(tx: Tx, epoch: int, limit: int = 100, *, now: Instant) -> 
     """Make at most ``limit`` due WAITING tasks READY, the earliest first; return their ids (E-22, E-26).
 
     Due means ``now >= due_at``. Readiness and the firing of the occurrence are one change of one row, so a
-    kill leaves both or neither. `StaleEpoch` if a newer coordinator has taken over.
+    kill leaves both or neither. Nothing fires by a distrusted clock (E-32). `StaleEpoch` if a newer
+    coordinator has taken over.
     """
     require_epoch(tx, epoch)
     require_batch(limit)
+    if not time_is_trusted(tx):
+        return ()
     due = tx.all(
         "SELECT id FROM task WHERE state = 'WAITING' AND due_at <= ? ORDER BY due_at, id LIMIT ?",
         (now, limit),

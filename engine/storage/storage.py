@@ -86,6 +86,7 @@ class Storage:
         folder: Path,
         *,
         clock: Clock,
+        time_trusted: Callable[[], bool] = lambda: True,
         boundary: Boundary | None = None,
         program: str = "praxis",
         background_limit: int = 10_000,
@@ -95,6 +96,7 @@ class Storage:
     ) -> Storage:
         """Own ``folder``, bring its database up to date and open it; make what is missing.
 
+        ``time_trusted`` is asked after each reading of ``clock`` whether its time may be judged by.
         ``program`` is how others are told who has the folder. ``background_limit`` bounds the background
         operations that wait for their answer. ``boundary``, ``migrations`` and ``surroundings`` are for
         tests. Raises a `StorageError` that says what is wrong, and then has changed nothing.
@@ -111,6 +113,7 @@ class Storage:
                 lock_wait_ms=lock_wait_ms,
             ),
             clock,
+            time_trusted,
             boundary,
             storage._settle,
         )

@@ -76,14 +76,23 @@ class Tx(Rx):
     """Reads and changes within one operation; all of it commits, or nothing.
 
     ``chain`` is the end of the journal as of this operation and ``changes`` what it journalled.
+    ``time_trusted`` says whether the instant that the operation was given may be judged by (E-32).
     """
 
-    __slots__ = ("_boundary", "chain", "changes")
+    __slots__ = ("_boundary", "chain", "changes", "time_trusted")
 
-    def __init__(self, database: sqlite3.Connection, chain: Chain, boundary: Boundary | None = None) -> None:
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        chain: Chain,
+        boundary: Boundary | None = None,
+        *,
+        time_trusted: bool = True,
+    ) -> None:
         super().__init__(database)
         self._boundary = boundary
         self.chain = chain
+        self.time_trusted = time_trusted
         self.changes: list[Change] = []
 
     def run(self, sql: str, parameters: Parameters = ()) -> int:

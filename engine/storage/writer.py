@@ -66,11 +66,13 @@ class Writer:
         self,
         open_database: Callable[[], AbstractContextManager[OpenFolder]],
         clock: Clock,
+        time_trusted: Callable[[], bool],
         boundary: Boundary | None,
         deliver: Callable[[list[Outcome], ChangeSet | None, float], None],
     ) -> None:
         self._open_database = open_database
         self._clock = clock
+        self._time_trusted = time_trusted
         self._boundary = boundary
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
@@ -202,10 +204,12 @@ class Writer:
         if operation.answer.cancelled():
             return
         assert self._chain is not None
-        tx = Tx(self._database, self._chain, self._boundary)
+        # First the time, then whether to trust it: reading it is what finds out.
+        now = self._clock.now()
+        tx = Tx(self._database, self._chain, self._boundary, time_trusted=self._time_trusted())
         self._database.execute("SAVEPOINT operation")
         try:
-            outcome.value = operation.function(tx, *operation.arguments, now=self._clock.now())
+            outcome.value = operation.function(tx, *operation.arguments, now=now)
             self._database.execute("RELEASE operation")
         except BaseException as error:
             if self._database.in_transaction:
