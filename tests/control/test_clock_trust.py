@@ -38,7 +38,7 @@ async def holds(engine: Engine) -> list[HoldKind]:
     return [hold.kind for hold in (await engine.status()).holds]
 
 
-@pytest.mark.parametrize("step", [3_000, -3_000, 3_600_000, -3_600_000, YEAR, -YEAR])
+@pytest.mark.parametrize("step", [3_000, -10_000, 3_600_000, -3_600_000, YEAR, -YEAR])
 async def test_a_step_holds_the_engine_until_a_person_confirms(
     folder: Path, clock: ManualClock, work_order: Callable[..., WorkOrderSpec], actor: Actor, step: int
 ) -> None:
