@@ -153,8 +153,10 @@ else:
             try:
                 self._descriptor = os.open(path, flags, dir_fd=inside)
             except NotADirectoryError as error:
-                # Linux says ENOTDIR for a link as well, since O_NOFOLLOW stops at the link itself.
-                if is_link(os.stat(path, dir_fd=inside, follow_symlinks=False)):
+                # Linux says ENOTDIR for a link as well, since O_NOFOLLOW stops at the link itself; what is a
+                # folder by now was a link a moment ago.
+                status = os.stat(path, dir_fd=inside, follow_symlinks=False)
+                if is_link(status) or stat.S_ISDIR(status.st_mode):
                     raise IsLink(f"{path} is a link") from error
                 raise
             except OSError as error:

@@ -113,7 +113,15 @@ def workspace_state(
     opened.
     """
     reader = _Reader(known if known is not None else KnownContents(0), now, bounds)
-    return _state(root, git, environment, reader, 0)
+    try:
+        return _state(root, git, environment, reader, 0)
+    except OSError as error:
+        raise InvalidWorkOrder(
+            f"The workspace {root.path} cannot be looked at: {error.strerror or error}.",
+            means="The state of the workspace is not known, so nothing can be sealed.",
+            do="Give yourself access to its folders, or let whatever changes them end; then try again.",
+            field="workspace",
+        ) from error
 
 
 def _state(

@@ -384,6 +384,17 @@ def test_a_git_that_does_not_answer_is_an_error_with_words(repo, tmp_path, monke
         workspace_state(find_root(repo.path), slow, os.environ)
 
 
+def test_a_folder_that_goes_away_meanwhile_is_an_error_with_words(repo, monkeypatch):
+    root = find_root(repo.path)
+
+    def gone(*arguments, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(repository, "_git_state", gone)
+    with pytest.raises(InvalidWorkOrder, match="cannot be looked at: Permission denied"):
+        workspace_state(root, GIT, os.environ)
+
+
 def test_a_git_that_cannot_be_started_is_told(repo, tmp_path):
     broken = tmp_path / "git"
     broken.write_bytes(b"")
