@@ -13,6 +13,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
 
 from app.panels.inbox.guard import AttentionGuard, Block, Readiness
+from app.panels.inbox.inline_button import InlineButton
 from app.panels.inbox.row_text import one_line
 from app.panels.inbox.sections import Alike, CommandSection, Differences, Gates, Notice, Quote
 from app.panels.inbox.sheet import (
@@ -302,9 +303,15 @@ class CardView(QWidget):
             self._filter_press(pressed)
             self._buttons[act] = pressed
             line.addWidget(pressed)
+            pressed.hide()
         self._hint = label("", Text.SMALL, muted=True, wrap=True, parent=foot)
         self._hint.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         line.addWidget(self._hint, 1)
+        self._go_there = InlineButton(
+            "Go there", "Scroll to what must be seen first (End)", self._show_unseen, parent=foot
+        )
+        self._go_there.hide()
+        line.addWidget(self._go_there)
         return foot
 
     # ----------------------------------------------------------------------------------------------- showing
@@ -369,6 +376,7 @@ class CardView(QWidget):
         pending = card.state is ApprovalState.PENDING
         several = len(self._alike.ticked()) > 1
         self._covers.setEnabled(pending and not several)
+        self._covers.setVisible(pending)
         if not pending:
             said = "It was approved together with the step." if card.covers_validation else ""
         elif several:
@@ -456,11 +464,24 @@ class CardView(QWidget):
         if key == Qt.Key.Key_Escape and plain:
             self.left.emit()
         elif key == Qt.Key.Key_End and plain:
-            bar.setValue(bar.maximum())
+            self._show_unseen()
         elif key == Qt.Key.Key_Home and plain:
             bar.setValue(bar.minimum())
         else:
             super().keyPressEvent(event)
+
+    def _show_unseen(self) -> None:
+        """Scroll to the first end that must be seen and was not; else to the end of the card."""
+        bar = self._scroll.verticalScrollBar()
+        unseen = self.readiness().unseen
+        if not unseen:
+            bar.setValue(bar.maximum())
+            return
+        part = {COMMAND: self._command.command, VALIDATION: self._validation.command}.get(
+            unseen[0], self._alike
+        )
+        bottom = part.mapTo(self._body, part.rect().bottomLeft()).y()
+        bar.setValue(bottom + 24 - self._scroll.viewport().height())
 
     def _pressed(self, act: Act) -> None:
         if act is Act.APPROVE and not self.readiness().ready:
@@ -488,6 +509,7 @@ class CardView(QWidget):
         self._buttons[Act.APPROVE].setEnabled(ready.ready)
         none_ticked = not self._alike.isHidden() and not self._alike.ticked()
         self._hint.setText("Tick at least one request" if none_ticked else _hint(ready))
+        self._go_there.setVisible(ready.block is Block.UNSEEN)
         waiting = ready.block in (Block.ARMING, Block.UNSEEN) and self.isVisible()
         if waiting and not self._tick.isActive():
             self._tick.start()

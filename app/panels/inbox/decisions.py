@@ -14,6 +14,7 @@ from app.theme import Tone, state_word
 from app.widgets import Times, ask_reason
 from engine.control.holds import Node
 from engine.errors import PraxisError
+from engine.ids import new_id
 from engine.instants import Instant
 from engine.states import ApprovalState, HoldKind, NodeKind
 from engine.views.values import ApprovalCard, HoldRow
@@ -162,7 +163,9 @@ async def _hold(session: Session, card: ApprovalCard, parent: QWidget) -> Done |
     )
     if reason is None:
         return None
-    await session.engine.hold(Node(NodeKind.TASK, card.task_id), session.actor, reason=reason)
+    await session.engine.hold(
+        Node(NodeKind.TASK, card.task_id), session.actor, reason=reason, key=new_id(session.times.now())
+    )
     return _done(session, "Held", card, tone=Tone.WARN, leaves=False)
 
 
@@ -179,7 +182,9 @@ async def _resume(session: Session, card: ApprovalCard, hold: HoldRow | None, pa
         )
     if reason is None:
         return None
-    await session.engine.resume(Node(NodeKind.TASK, card.task_id), session.actor, reason=reason)
+    await session.engine.resume(
+        Node(NodeKind.TASK, card.task_id), session.actor, reason=reason, key=new_id(session.times.now())
+    )
     return _done(session, "Resumed", card, leaves=False)
 
 

@@ -14,7 +14,8 @@ from app.widgets import Times, badge_size, paint_badge
 _SIDE = 13
 _LINE_GAP = 3.0
 _BADGE_GAP = 6.0
-_ELISION = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
+_AT_LEFT = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
+_AT_RIGHT = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
 
 
 class QueueDelegate(QStyledItemDelegate):
@@ -52,13 +53,16 @@ class QueueDelegate(QStyledItemDelegate):
         painter.setPen(colours.muted if entry.gone else colours.text)
         metrics = QFontMetricsF(painter.font())
         title = metrics.elidedText(one_line(entry.row.title), Qt.TextElideMode.ElideRight, left_over.width())
-        painter.drawText(left_over, _ELISION, title)
+        painter.drawText(left_over, _AT_LEFT, title)
         self._paint_command(painter, middle, entry, colours)
         painter.setFont(font(Text.SMALL))
         painter.setPen(colours.muted)
         metrics = QFontMetricsF(painter.font())
-        meta = metrics.elidedText(meta_line(entry, self._times), Qt.TextElideMode.ElideRight, bottom.width())
-        painter.drawText(bottom, _ELISION, meta)
+        age = self._times.age(entry.row.asked_at)
+        painter.drawText(bottom, _AT_RIGHT, age)
+        bottom.setRight(bottom.right() - metrics.horizontalAdvance(age) - _BADGE_GAP)
+        meta = metrics.elidedText(meta_line(entry), Qt.TextElideMode.ElideRight, bottom.width())
+        painter.drawText(bottom, _AT_LEFT, meta)
         painter.restore()
 
     def _heights(self) -> tuple[float, float, float]:
@@ -126,5 +130,5 @@ class QueueDelegate(QStyledItemDelegate):
         elif piece.ink is Ink.DIFFERS:
             painter.fillRect(QRectF(rect.left(), rect.bottom() - 2, rect.width(), 2), colours.warn)
         painter.setPen(ink)
-        painter.drawText(rect.adjusted(0, 0, 2, 0), _ELISION, piece.text)
+        painter.drawText(rect.adjusted(0, 0, 2, 0), _AT_LEFT, piece.text)
         return width

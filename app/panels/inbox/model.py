@@ -243,7 +243,9 @@ class QueueModel(QAbstractListModel):
 
     def _take(self, row: InboxRow) -> Entry | None:
         known = self._by_id.get(row.approval_id)
-        entry = known if known is not None and known.members else self._by_seal.get(row.seal)
+        if known is not None and known.row.seal != row.seal:
+            self._leave(row.approval_id)
+        entry = self._by_seal.get(row.seal)
         if entry is not None:
             self._by_id[row.approval_id] = entry
             return entry if _put(entry.members, row) else None

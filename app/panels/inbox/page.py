@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from app.panels.inbox.card import CardView
@@ -18,6 +19,7 @@ from app.panels.inbox.row_text import describe, explain, one_line
 from app.panels.inbox.sections import Notice
 from app.panels.inbox.sheet import Act
 from app.session import Changes, Selection, Session
+from app.shell.commands import Commands
 from app.shell.pages import PageView
 from app.theme import Text, Tone, state_word
 from app.widgets import EmptyState, Role, button, column, duration_text, frame, label, number, row, rule
@@ -93,7 +95,7 @@ class InboxView(PageView):
         outer.addWidget(split)
 
     def _build_queue(self) -> QWidget:
-        side = frame("side")
+        side = frame("surface")
         side.setMinimumWidth(240)
         lines = column(side)
         head = row(margins=(13, 10, 13, 10))
@@ -135,7 +137,6 @@ class InboxView(PageView):
         self._card = CardView(self._session.times, self._guard)
         for page in (self._reading, self._nothing, self._card):
             self._stack.addWidget(page)
-        lines.addWidget(self._stack, 1)
         self._done = Notice(Tone.OK, right)
         self._undo = button(
             "Withdraw", "Take this approval back before it is used", self._withdraw_last, role=Role.QUIET
@@ -143,7 +144,9 @@ class InboxView(PageView):
         self._done.add(self._undo)
         self._dismiss = button("Close", "Close this line", self._close_done, role=Role.QUIET)
         self._done.add(self._dismiss)
+        # Above the card: the buttons below it must stay where they are.
         lines.addWidget(self._done)
+        lines.addWidget(self._stack, 1)
         return right
 
     # --------------------------------------------------------------------------------------------- reading
@@ -170,7 +173,7 @@ class InboxView(PageView):
         if card.approval_id in approvals:
             self._guard.disturb()
             self._read_card_again()
-        elif (approvals or changes.touches(*_AROUND)) and not self._around.isActive():
+        elif self.isVisible() and (approvals or changes.touches(*_AROUND)) and not self._around.isActive():
             self._around.start()
 
     async def _catch_up(self) -> None:
@@ -222,6 +225,7 @@ class InboxView(PageView):
             self._list.choose(first)
         if self._wanted is None:
             self._card.clear()
+            self.act_on(None)
             self._stack.setCurrentWidget(self._nothing)
 
     def _on_chosen(self, at: int) -> None:
@@ -266,7 +270,7 @@ class InboxView(PageView):
             successor=successor is not None and successor != approval_id,
         )
         self._stack.setCurrentWidget(self._card)
-        self._session.select(
+        self.act_on(
             Selection(NodeKind.TASK, card.task_id, f"WO-{card.number} · {state_word(card.purpose)}")
         )
 
@@ -406,8 +410,20 @@ class InboxView(PageView):
             self._last = done.after(cards)
             self._say_done()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Read the card again, and offer a new work order where the window has that command."""
+        super().showEvent(event)
+        self._read_card_again()
+        if self._nothing.button is not None:
+            self._nothing.button.setVisible(self._new_work_order_action() is not None)
+
+    def _new_work_order_action(self) -> QAction | None:
+        commands = self.window().findChild(Commands)
+        return commands.new_work_order if isinstance(commands, Commands) else None
+
     def _new_work_order(self) -> None:
-        self._session.open_page("work_orders", "new")
+        if (action := self._new_work_order_action()) is not None:
+            action.trigger()
 
 
 def meter_words(meter: QuietMeter) -> str:
@@ -416,6 +432,6 @@ def meter_words(meter: QuietMeter) -> str:
     said = f"Quiet meter: {number(count)} {'decision' if count == 1 else 'decisions'} in the last hour"
     if meter.median_look_ms is None:
         return said
-    return (
-        f"{said} · median look {duration_text(meter.median_look_ms // 1000 * 1000 or meter.median_look_ms)}"
-    )
+    # To the second, and never "38" on one line and "s" on the next.
+    look = duration_text(meter.median_look_ms // 1000 * 1000 or meter.median_look_ms).replace(" ", "\u00a0")
+    return f"{said} · median\u00a0look\u00a0{look}"

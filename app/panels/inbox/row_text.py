@@ -105,16 +105,14 @@ def elide(pieces: Sequence[Piece], room: int) -> tuple[Piece, ...]:
     )
 
 
-def meta_line(entry: Entry, times: Times) -> str:
-    """Where it would run, for which work orders, at which stage, and since when it waits."""
+def meta_line(entry: Entry) -> str:
+    """Where it would run, for which work orders, at which stage."""
     row = entry.row
     numbers = sorted({member.number for member in entry.members} or {row.number})
     orders = ", ".join(f"WO-{number}" for number in numbers[:3])
     if len(numbers) > 3:
         orders = f"{orders} and {len(numbers) - 3} more"
-    return " · ".join(
-        (folder_name(row.workspace), orders, state_word(row.purpose), f"asked {times.age(row.asked_at)}")
-    )
+    return " · ".join((one_line(folder_name(row.workspace)), orders, state_word(row.purpose)))
 
 
 def meta_words(row: InboxRow, times: Times) -> str:
@@ -124,7 +122,7 @@ def meta_words(row: InboxRow, times: Times) -> str:
             folder_name(row.workspace),
             one_line(row.title),
             state_word(row.purpose),
-            f"asked {times.age(row.asked_at)} by {one_line(str(row.asked_by))}",
+            f"asked {times.clock(row.asked_at)} by {one_line(str(row.asked_by))}",
         )
     )
 
@@ -154,8 +152,8 @@ def describe(entry: Entry, times: Times) -> str:
         one_line(row.title),
         *said,
         f"command {' '.join(spoken(element) for element in row.argv)}",
-        meta_line(entry, times),
-        f"by {row.asked_by}",
+        meta_line(entry),
+        f"asked {times.age(row.asked_at)} by {row.asked_by}",
         f"expires {times.until(entry.expires_at)}",
     ]
     if entry.marks:

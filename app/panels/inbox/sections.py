@@ -10,6 +10,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QCheckBox, QFrame, QGridLayout, QSizePolicy, QWidget
 
+from app.panels.inbox.inline_button import InlineButton
 from app.panels.inbox.row_text import command_line, meta_words
 from app.panels.inbox.sheet import CommandSheet, Fact
 from app.panels.inbox.wrapped_text import WrappedText
@@ -19,10 +20,8 @@ from app.widgets import (
     CommandText,
     ElidedLabel,
     KeyValueGrid,
-    Role,
     SectionLabel,
     Times,
-    button,
     check_box,
     column,
     copy_text,
@@ -63,10 +62,14 @@ class Notice(QFrame):
 
     def __init__(self, tone: Tone = Tone.WARN, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._line = row(self, margins=(12, 8, 8, 8), gap=10)
+        outer = row(self, margins=(12, 8, 8, 8), gap=10)
+        said = QWidget(self)
+        self._line = row(said, gap=10)
         self._figure: Figure | None = None
-        self._words = WrappedText(prose=True, parent=self)
+        self._words = WrappedText(prose=True, parent=said)
         self._line.addWidget(self._words, 1)
+        outer.addWidget(said, 1, Qt.AlignmentFlag.AlignVCenter)
+        self._outer = outer
         self._tone: Tone | None = None
         self._set_tone(tone)
         self.hide()
@@ -84,7 +87,7 @@ class Notice(QFrame):
 
     def add(self, widget: QWidget) -> None:
         """Put a button at its end."""
-        self._line.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._outer.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
 
     def _set_tone(self, tone: Tone) -> None:
         if tone is self._tone:
@@ -153,6 +156,7 @@ def add_facts(grid: KeyValueGrid, facts: Sequence[Fact]) -> None:
             Text.CODE if fact.code else Text.BODY,
             tone=fact.tone,
             name=fact.name,
+            on_line_of_label=True,
             parent=grid,
         )
         grid.add(fact.name, value, tip=fact.tip)
@@ -164,18 +168,10 @@ class CommandSection(QWidget):
     def __init__(self, head: str, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         lines = column(self, gap=6)
-        top = row(gap=8)
+        top = row(gap=10)
         top.addWidget(SectionLabel(head, self), 0, Qt.AlignmentFlag.AlignTop)
         self._program = WrappedText("", Text.CODE, name="Program", parent=self)
         top.addWidget(self._program, 1)
-        self._copy = button(
-            "Copy",
-            f"Copy {name} as a JSON list of its elements",
-            self._copy_command,
-            role=Role.QUIET,
-            parent=self,
-        )
-        top.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
         lines.addLayout(top)
         self._digest = WrappedText("", Text.SMALL, muted=True, name="Program file", parent=self)
         lines.addWidget(self._digest)
@@ -183,16 +179,30 @@ class CommandSection(QWidget):
         lines.addWidget(self._shell)
         self.command = CommandText((), name.capitalize(), self)
         lines.addWidget(self.command)
+        end = row(gap=8)
         self._end = label("", Text.SMALL, muted=True, parent=self)
-        lines.addWidget(self._end)
+        end.addWidget(self._end, 1)
+        self._copy = InlineButton(
+            "Copy",
+            f"Copy the {name} as a JSON list of its elements",
+            self._copy_command,
+            name=f"Copy the {name}",
+            parent=self,
+        )
+        end.addWidget(self._copy)
+        lines.addLayout(end)
         lines.addSpacing(6)
         self.where = Facts("Where", self)
-        self.limits = Facts("Limits", self)
-        lines.addWidget(TwoColumns(self.where, self.limits, self))
-        lines.addSpacing(6)
         self.environment = EnvironmentPart(self)
+        self.limits = Facts("Limits", self)
         self.inputs = Facts("Inputs, sealed", self)
-        lines.addWidget(TwoColumns(self.environment, self.inputs, self))
+        first, second = QWidget(self), QWidget(self)
+        for side, parts in ((first, (self.where, self.environment)), (second, (self.limits, self.inputs))):
+            stacked = column(side, gap=12)
+            for part in parts:
+                stacked.addWidget(part)
+            stacked.addStretch(1)
+        lines.addWidget(TwoColumns(first, second, self))
 
     def show_sheet(self, sheet: CommandSheet, extra_limits: Sequence[Fact] = ()) -> None:
         """Show another command."""
@@ -230,43 +240,45 @@ class EnvironmentPart(QWidget):
         lines.addWidget(SectionLabel("Environment", self))
         self._own = KeyValueGrid("Environment set by the command", self)
         lines.addWidget(self._own)
-        self._open = button(
-            "",
-            "Show or hide the variables taken from the console",
-            self._toggle,
-            role=Role.QUIET,
-            parent=self,
-        )
-        lines.addWidget(self._open, 0, Qt.AlignmentFlag.AlignLeft)
-        self._base = KeyValueGrid("Environment from the console", self)
+        self._base = KeyValueGrid("Usual environment", self)
         self._base.hide()
         lines.addWidget(self._base)
-        self._base_facts: tuple[Fact, ...] = ()
+        self._open = InlineButton(
+            "",
+            "Show or hide the variables taken from the console, and those set for every child",
+            self._toggle,
+        )
+        self._facts: tuple[Sequence[Fact], Sequence[Fact]] = ((), ())
 
     def show_facts(self, own: Sequence[Fact], base: Sequence[Fact]) -> None:
-        """Show what the command sets; ``base`` is what the console gives."""
-        self._own.clear()
-        add_facts(self._own, own or [Fact("Set", "nothing of its own", tone=Tone.NEUTRAL)])
-        self._base_facts = tuple(base)
-        self._base.clear()
+        """Show what the command sets; ``base`` is what every child gets."""
+        self._facts = (tuple(own), tuple(base))
         self._base.hide()
-        self._say()
+        self._fill()
 
     def _toggle(self) -> None:
-        if self._base.isHidden():
-            add_facts(self._base, self._base_facts)
-            self._base.show()
-        else:
-            self._base.clear()
-            self._base.hide()
-        self._say()
+        self._base.setVisible(self._base.isHidden())
+        self._fill()
 
-    def _say(self) -> None:
-        count = len(self._base_facts)
-        what = f"{count} {'variable' if count == 1 else 'variables'} from the console, as recorded"
-        self._open.setText(f"{'+' if self._base.isHidden() else '−'} {what}")
-        self._open.setAccessibleName(f"{'Show' if self._base.isHidden() else 'Hide'} {what}")
-        self._open.setVisible(bool(count))
+    def _fill(self) -> None:
+        own, base = self._facts
+        self._open.setParent(None)
+        self._own.clear()
+        self._base.clear()
+        add_facts(self._own, own)
+        if base:
+            count = f"{len(base)} {'variable' if len(base) == 1 else 'variables'}"
+            word = "Show" if self._base.isHidden() else "Hide"
+            self._open.setText(word)
+            self._open.setAccessibleName(f"{word} the {count} that every child gets")
+            value = QWidget(self._own)
+            line = row(value, gap=6)
+            line.addWidget(label(f"{count}, as recorded", muted=True, parent=value))
+            line.addWidget(self._open)
+            line.addStretch(1)
+            self._own.add("usual", value)
+        if not self._base.isHidden():
+            add_facts(self._base, base)
 
 
 class Differences(QWidget):
@@ -308,7 +320,7 @@ class Differences(QWidget):
 
 
 class Gates(QWidget):
-    """The gates of the task: which are open, which not, and why (E-23)."""
+    """The gates of the task: the closed ones with why, the open ones in one line, or all of them (E-23)."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -322,25 +334,49 @@ class Gates(QWidget):
         self._grid.setColumnStretch(2, 1)
         lines.addLayout(self._grid)
         self._gates: tuple[Gate, ...] = ()
+        self._all = False
+        self._lines = 0
+        self._more = InlineButton("", "Say why each open gate is open", self._toggle, parent=self)
 
     def show_gates(self, gates: Sequence[Gate], summary: str) -> None:
-        """Show these gates, the closed ones first."""
-        if tuple(gates) == self._gates:
-            return
-        self._gates = tuple(gates)
-        _empty(self._grid)
-        self._head.setText(f"Gates · {summary}")
-        for line, gate in enumerate(sorted(gates, key=lambda gate: gate.open)):
-            tone = Tone.OK if gate.open else Tone.WARN
-            self._grid.addWidget(
-                Figure(Shape.DOT if gate.open else Shape.RING, tone, self), line, 0, Qt.AlignmentFlag.AlignTop
-            )
-            name = label(gate.name, Text.BODY if gate.open else Text.STRONG, muted=gate.open, parent=self)
-            name.setAccessibleName(f"{gate.name}: {'open' if gate.open else 'closed'}. {spoken(gate.why)}")
-            self._grid.addWidget(name, line, 1, Qt.AlignmentFlag.AlignTop)
-            why = WrappedText(gate.why, muted=gate.open, parent=self)
-            self._grid.addWidget(why, line, 2)
+        """Show these gates."""
+        if tuple(gates) != self._gates:
+            self._gates = tuple(gates)
+            self._head.setText(f"Gates · {summary}")
+            self._fill()
         self.setVisible(bool(gates))
+
+    def _toggle(self) -> None:
+        self._all = not self._all
+        self._fill()
+
+    def _fill(self) -> None:
+        self._grid.removeWidget(self._more)
+        _empty(self._grid)
+        self._lines = 0
+        for gate in self._gates:
+            if not gate.open:
+                self._add(gate.name, gate.why, Shape.RING, Tone.WARN)
+        opened = [gate for gate in self._gates if gate.open]
+        if self._all:
+            for gate in opened:
+                self._add(gate.name, gate.why, Shape.DOT, Tone.OK)
+        elif opened:
+            self._add("open", ", ".join(gate.name for gate in opened), Shape.DOT, Tone.OK)
+        self._more.setText("Less" if self._all else "Why")
+        self._more.setAccessibleName("Show only closed gates" if self._all else "Show why each gate is open")
+        self._more.setVisible(bool(opened))
+        self._grid.addWidget(self._more, self._lines - 1, 3, Qt.AlignmentFlag.AlignBottom)
+
+    def _add(self, name: str, why: str, shape: Shape, tone: Tone) -> None:
+        line = self._lines
+        self._lines += 1
+        closed = tone is Tone.WARN
+        self._grid.addWidget(Figure(shape, tone, self), line, 0, Qt.AlignmentFlag.AlignTop)
+        head = label(name, Text.STRONG if closed else Text.BODY, muted=not closed, parent=self)
+        self._grid.addWidget(head, line, 1, Qt.AlignmentFlag.AlignTop)
+        said = WrappedText(why, muted=not closed, name=f"{name}, closed" if closed else name, parent=self)
+        self._grid.addWidget(said, line, 2)
 
 
 class Quote(QWidget):
@@ -426,17 +462,17 @@ class Alike(QWidget):
             self._grid.addWidget(box, 2 * line, 0)
             self._grid.addWidget(ElidedLabel(words, Text.SMALL, muted=True, parent=self), 2 * line, 1)
             if member.approval_id == current:
-                self._grid.addWidget(Badge("this card", Tone.LIVE, parent=self), 2 * line, 2)
+                here = Badge("this card", Tone.LIVE, parent=self)
+                self._grid.addWidget(here, 2 * line, 2, Qt.AlignmentFlag.AlignRight)
             else:
-                look = button(
+                look = InlineButton(
                     "Look",
                     f"Show the card of WO-{member.number}",
                     partial(self.looked_at.emit, member.approval_id),
-                    role=Role.QUIET,
                     name=f"Look at WO-{member.number}",
                     parent=self,
                 )
-                self._grid.addWidget(look, 2 * line, 2)
+                self._grid.addWidget(look, 2 * line, 2, Qt.AlignmentFlag.AlignRight)
             text = "".join(piece.text for piece in command_line(member.argv))
             command = ElidedLabel(text, Text.CODE_SMALL, mode=Qt.TextElideMode.ElideMiddle, parent=self)
             self._grid.addWidget(command, 2 * line + 1, 1, 1, 2)

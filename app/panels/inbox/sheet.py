@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PureWindowsPath
@@ -53,7 +53,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class CommandSheet:
-    """One command as the card shows it. ``base`` are the environment's values taken from the console."""
+    """One command as the card shows it. ``base`` is the environment that every child gets."""
 
     program: str
     program_note: str
@@ -370,24 +370,17 @@ def _state_facts(state: WorkspaceState) -> tuple[Fact, ...]:
 
 
 def _environment(plan: Plan) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    own = plan.environment.own
-    usual = {name for name, value in ASKED_OF_PYTHON.items() if own.get(name) == value}
-    facts = [_variable(name, value) for name, value in own.items() if name not in usual]
-    if usual:
-        facts.append(
-            Fact(
-                "for Python",
-                " ".join(f"{name}={ASKED_OF_PYTHON[name]}" for name in sorted(usual)),
-                code=True,
-                tip="Set for every child, so that Python writes UTF-8",
-                tone=Tone.NEUTRAL,
-            )
-        )
-    return tuple(facts), tuple(_variable(name, value) for name, value in _sorted(plan.environment.base))
-
-
-def _sorted(values: Mapping[str, str]) -> list[tuple[str, str]]:
-    return sorted(values.items())
+    """What the command sets itself, and what every child gets: the console's base and UTF-8 for Python."""
+    own = dict(plan.environment.own)
+    usual = dict(plan.environment.base)
+    for name, value in ASKED_OF_PYTHON.items():
+        if own.get(name) == value:
+            usual[name] = value
+            del own[name]
+    return (
+        tuple(_variable(name, value) for name, value in sorted(own.items())),
+        tuple(_variable(name, value) for name, value in sorted(usual.items())),
+    )
 
 
 def _variable(name: str, value: SealedValue) -> Fact:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import (
+    QFontMetricsF,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.theme import Text, Tone, font, tokens
@@ -19,7 +27,8 @@ class WrappedText(QWidget):
     """Text in one font that wraps at words or, where a word is too long, anywhere.
 
     Hidden characters stand in boxes. With ``prose`` line breaks of the text are kept as such, else they are
-    written out too. Its context menu copies the exact text.
+    written out too. Its context menu copies the exact text. ``on_line_of_label`` sets smaller text as low as
+    a label beside it stands.
     """
 
     def __init__(
@@ -30,6 +39,7 @@ class WrappedText(QWidget):
         tone: Tone | None = None,
         muted: bool = False,
         prose: bool = False,
+        on_line_of_label: bool = False,
         name: str = "",
         parent: QWidget | None = None,
     ) -> None:
@@ -43,6 +53,8 @@ class WrappedText(QWidget):
         self._marks: list[tuple[int, int]] = []
         self._layout = QTextLayout()
         self._height = 0.0
+        lower = QFontMetricsF(font()).ascent() - QFontMetricsF(self.font()).ascent()
+        self._top = max(lower, 0.0) if on_line_of_label else 0.0
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -140,7 +152,7 @@ class WrappedText(QWidget):
 
     def _arrange(self, width: int) -> None:
         self._layout.beginLayout()
-        height = 0.0
+        height = self._top
         while (line := self._layout.createLine()).isValid():
             line.setLineWidth(max(width, 1))
             line.setPosition(QPointF(0, height))
