@@ -26,9 +26,9 @@ ENVIRONMENT = {**os.environ, "PRAXIS_TEST_SECRET": "correct horse"}
 @pytest.fixture
 def plan(workspace):
     """Make the plan of a command in `workspace`, which holds task.py and tools/check.py."""
-    (workspace / "task.py").write_text("print('task')\n", encoding="utf-8")
+    (workspace / "task.py").write_bytes(b"print('task')\n")
     (workspace / "tools").mkdir()
-    (workspace / "tools" / "check.py").write_text("print('check')\n", encoding="utf-8")
+    (workspace / "tools" / "check.py").write_bytes(b"print('check')\n")
 
     def make(*argv, environment=None, state=None, key=b"key", criteria="it works", **fields):
         variables = MappingProxyType(environment or {})
@@ -151,7 +151,7 @@ def test_b019_an_edited_script_changes_the_seal(plan, workspace):
 def test_a_script_replaced_by_a_link_to_equal_content_changes_nothing_that_runs(plan, workspace):
     before = plan(state=AS_LEFT_BY_APPROVED_STEP)
     (workspace / "task.py").rename(workspace / "moved.py")
-    shutil.copy(workspace / "moved.py", workspace / "task.py")
+    shutil.copyfile(workspace / "moved.py", workspace / "task.py")
     assert changed(before, plan(state=AS_LEFT_BY_APPROVED_STEP)) == set()
 
 
@@ -187,7 +187,7 @@ def test_a_program_found_earlier_on_path_changes_the_seal(plan, workspace, tmp_p
 def test_e52_the_workspace_itself_is_sealed_by_identity(plan, workspace):
     before = plan(state=AS_LEFT_BY_APPROVED_STEP)
     workspace.rename(workspace.with_name("old"))
-    shutil.copytree(workspace.with_name("old"), workspace)
+    shutil.copytree(workspace.with_name("old"), workspace, copy_function=shutil.copyfile)
     assert changed(before, plan(state=AS_LEFT_BY_APPROVED_STEP)) == {"identity of the workspace folder"}
 
 

@@ -10,6 +10,7 @@ from engine.workspace.containment import Root, find_root
 from engine.workspace.digests import file_digest
 from engine.workspace.executables import search_path
 
+windows_only = pytest.mark.skipif(os.name != "nt", reason="starts programs of Windows")
 posix_only = pytest.mark.skipif(os.name == "nt", reason="makes POSIX programs")
 
 
@@ -193,3 +194,37 @@ def test_p34_on_windows_paths_that_depend_on_a_drive_are_refused(root, name):
 def test_a_search_tells_where_it_looked(tmp_path):
     search = search_path("none", f"{tmp_path}:{tmp_path}:relative:{tmp_path / 'b'}")
     assert (search.found, search.folders) == (None, (str(tmp_path), str(tmp_path / "b")))
+
+
+@windows_only
+def test_a_bare_name_is_found_with_its_ending(root):
+    folder = Path(sys.executable).parent
+    program = resolve("python", root, path=folder)
+    assert Path(program.path) == folder / "python.exe"
+    assert program.sha256 == file_digest(sys.executable).sha256
+
+
+@windows_only
+def test_batch_files_and_drive_paths_are_refused(root, workspace):
+    make_program(workspace / "build.bat", b"@echo off\r\n")
+    for name, path in (
+        ("build", workspace),
+        ("build.bat", workspace),
+        (".\\build.bat", ""),
+        ("./build.bat", ""),
+    ):
+        with pytest.raises(InvalidWorkOrder, match="batch file"):
+            resolve(name, root, path=path)
+    for name in ("C:python.exe", "\\python.exe", "..\\python.exe"):
+        with pytest.raises(InvalidWorkOrder, match="does not stay inside"):
+            resolve(name, root)
+
+
+@windows_only
+def test_the_workspace_is_not_searched_on_windows(root, workspace, monkeypatch):
+    make_program(workspace / "tool.exe", b"MZ")
+    monkeypatch.chdir(workspace)
+    for path in ("", ".", ";"):
+        with pytest.raises(InvalidWorkOrder, match="no program tool on PATH"):
+            resolve("tool", root, path=path)
+    assert Path(resolve(".\\tool.exe", root).path) == root.real / "tool.exe"

@@ -1,8 +1,9 @@
 import os
+import posixpath
 import socket
 import threading
 from contextlib import suppress
-from pathlib import Path, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from engine.workspace.containment import (
 from engine.workspace.folders import Folder, IsLink
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="needs links and permissions of POSIX")
+windows_only = pytest.mark.skipif(os.name != "nt", reason="needs folders of Windows")
 
 REFUSED_EVERYWHERE = [
     "",
@@ -159,14 +161,14 @@ def test_whatever_the_text_accepted_parts_stay_inside_on_posix(text):
         parts = parts_of(text, windows=False)
     except OutsideWorkspace:
         return
-    assert Path(os.path.normpath(Path("/root", *parts))).is_relative_to("/root")
+    assert PurePosixPath(posixpath.normpath("/".join(("/root", *parts)))).is_relative_to("/root")
     assert all(name and "/" not in name and name not in (".", "..") for name in parts)
 
 
 @pytest.fixture
 def root(workspace: Path) -> Root:
     (workspace / "tools").mkdir()
-    (workspace / "tools" / "fix.py").write_text("print(1)\n", encoding="utf-8")
+    (workspace / "tools" / "fix.py").write_bytes(b"print(1)\n")
     return find_root(workspace)
 
 
@@ -401,3 +403,40 @@ def test_folders_inside_are_opened_by_handle(root):
     folder.close()
     with pytest.raises(NotADirectoryError):
         open_folder_inside(root, "tools/fix.py")
+
+
+# ---------------------------------------------------------------------------------------------- Windows alone
+
+
+@windows_only
+def test_p35_a_folder_held_on_windows_cannot_be_replaced(root):
+    with Folder(root.real / "tools"):
+        with pytest.raises(PermissionError):
+            (root.real / "tools").rename(root.real / "gone")
+        assert read(root, "tools/fix.py") == b"print(1)\n"
+    (root.real / "tools").rename(root.real / "gone")
+
+
+@windows_only
+def test_p34_letter_case_does_not_matter_on_windows(root):
+    assert resolve_inside(root, "TOOLS\\Fix.PY").relative == "tools/fix.py"
+
+
+@windows_only
+def test_p34_junctions_that_lead_out_are_refused_and_never_held(root, tmp_path):
+    import _winapi
+
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_bytes(b"s")
+    try:
+        _winapi.CreateJunction(str(outside), str(root.real / "junction"))
+    except OSError:
+        pytest.skip("this system makes no junctions")
+    for path in ("junction", "junction\\secret"):
+        with pytest.raises(OutsideWorkspace):
+            resolve_inside(root, path)
+    with pytest.raises(IsLink):
+        Folder(root.real / "junction")
+    with Folder(root.real) as folder, pytest.raises(IsLink):
+        folder.folder("junction")
