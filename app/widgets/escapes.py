@@ -97,6 +97,10 @@ def _spaces(number: int) -> str:
 
 
 def _split(body: str) -> Iterator[Span]:
+    if body and body.isascii() and body.isprintable():
+        # Nearly every argument there is; one by one would block the window on a thousand of them.
+        yield Span(body, False)
+        return
     plain: list[str] = []
     for character in body:
         if not is_hidden(character):
