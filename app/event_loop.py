@@ -47,16 +47,29 @@ logger = logging.getLogger(__name__)
 class _Pump(QObject):
     """Receives the posted event and the timer in the GUI thread."""
 
-    def __init__(self, wake: Callable[[], None], time_is_up: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        wake: Callable[[], None],
+        time_is_up: Callable[[], None],
+        interrupted: Callable[[BaseException], None],
+    ) -> None:
         super().__init__()
         self._wake = wake
         self._time_is_up = time_is_up
+        self._interrupted = interrupted
 
     def customEvent(self, event: QEvent) -> None:
-        self._wake()
+        self._guarded(self._wake)
 
     def timerEvent(self, event: QTimerEvent) -> None:
-        self._time_is_up()
+        self._guarded(self._time_is_up)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        # Qt would swallow what a callback or a signal handler raises to end the program.
+        try:
+            work()
+        except BaseException as error:
+            self._interrupted(error)
 
 
 class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
@@ -71,7 +84,7 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
         self._armed_for = math.inf
         self._timer_id = 0
         self._interrupt: BaseException | None = None
-        self._pump: _Pump | None = _Pump(self._drain, self._timer_fired)
+        self._pump: _Pump | None = _Pump(self._drain, self._timer_fired, self._end_by)
         super().__init__(app)
         # A dialog that closes while the window is in the tray must not end the loop.
         QApplication.setQuitOnLastWindowClosed(False)
@@ -148,14 +161,16 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
 
     def _run_handle(self, handle: asyncio.Handle, debug: bool) -> None:
         started = perf_counter() if debug else 0.0
-        try:
-            handle._run()  # noqa: SLF001 (asyncio's own contract between loop and handle)
-        except (SystemExit, KeyboardInterrupt) as error:
-            # Qt would swallow these; they end the loop and are raised again from `run_forever`.
-            self._interrupt = error
-            self.stop()
+        handle._run()  # noqa: SLF001 (asyncio's own contract between loop and handle)
         if debug and (spent := perf_counter() - started) >= self.slow_callback_duration:
             logger.warning("Executing %r took %.3f seconds", handle, spent)
+
+    def _end_by(self, error: BaseException) -> None:
+        """End the loop and raise ``error`` from `run_forever`."""
+        self._interrupt = error
+        if self._queue and not self._wake_posted:
+            self._post_wake()
+        self.stop()
 
     def _timer_fired(self) -> None:
         self._disarm()

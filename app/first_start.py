@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QWidget
@@ -18,9 +20,8 @@ SCRATCH = "scratch workspace"
 
 
 async def open_scratch_workspace(window: QWidget, session: Session) -> None:
-    """Copy the scratch workspace into the data folder and ask for its work; nothing of it runs unapproved."""
-    folder = session.engine.folder / SCRATCH
-    orders = await asyncio.to_thread(create_scratch_workspace, folder)
+    """Copy a fresh scratch workspace into the data folder and ask for its work; nothing runs unapproved."""
+    orders = await asyncio.to_thread(create_scratch_workspace, _fresh(session.engine.folder))
     for order in orders:
         await session.engine.submit(order, session.actor)
     session.alerts.show(
@@ -34,3 +35,9 @@ async def open_scratch_workspace(window: QWidget, session: Session) -> None:
         )
     )
     session.open_page("inbox")
+
+
+def _fresh(data_folder: Path) -> Path:
+    """A folder for the scratch workspace that does not exist yet."""
+    names = chain((SCRATCH,), (f"{SCRATCH} {number}" for number in count(2)))
+    return next(folder for name in names if not (folder := data_folder / name).exists())

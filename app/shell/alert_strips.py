@@ -67,7 +67,7 @@ class _Strip(QFrame):
         self.setProperty("surface", f"alert-{alert.tone}")
         self.setAccessibleName(alert.what)
         self.setAccessibleDescription(alert.means)
-        line = row(self, margins=(14, 7, 12, 7), gap=10)
+        line = row(self, margins=(14, 4, 12, 4), gap=10)
         line.addWidget(_Figure(alert.tone, self), 0, Qt.AlignmentFlag.AlignVCenter)
         words = row(gap=6)
         what = label(alert.what, Text.STRONG, selectable=True, parent=self)
@@ -156,11 +156,16 @@ class StandingAlerts:
     def _unknown(self, status: EngineStatus) -> Alert | None:
         if not status.unknown:
             return None
-        are = "attempt is" if status.unknown == 1 else "attempts are"
+        if status.unknown == 1:
+            what = "1 attempt is UNKNOWN."
+            means = "Whether it took effect is not known. Nothing of it starts again before you decide."
+        else:
+            what = f"{status.unknown} attempts are UNKNOWN."
+            means = "Whether they took effect is not known. Nothing of them starts again before you decide."
         return Alert(
             "unknown",
-            f"{status.unknown} {are} UNKNOWN.",
-            "Whether they took effect is not known. Nothing of them starts again before you decide.",
+            what,
+            means,
             Tone.UNKNOWN,
             "Decide…",
             lambda: self._session.open_page("unknown"),

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from app.session import Session
+from app.session import Selection, Session
 from app.theme import Tone
 
 if TYPE_CHECKING:
@@ -16,7 +17,21 @@ if TYPE_CHECKING:
 
 
 class PageView(QWidget):
-    """The base of every page's widget: what the shell may ask of it. By default it does nothing."""
+    """The base of every page's widget: what the shell may ask of it. By default it does nothing.
+
+    ``acts_on(Selection or None)`` comes when the page has another selection; `act_on` sends it.
+    """
+
+    acts_on = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.selection: Selection | None = None
+
+    def act_on(self, selection: Selection | None) -> None:
+        """Say what the command bar acts on while this page is in front; None is the whole engine."""
+        self.selection = selection
+        self.acts_on.emit(selection)
 
     def show_subject(self, subject_id: str) -> None:
         """Bring the thing with this id into view, if it belongs to this page."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from app.first_start import open_scratch_workspace
 from app.panels.inbox import PAGE as INBOX
+from app.panels.work_orders import PAGE as WORK_ORDERS
 from app.shell.commands import Extras
 from app.shell.pages import Page
 
 
 def registered_pages() -> tuple[Page, ...]:
     """Every page there is. Importing a page costs nothing; it is built when it is first shown."""
-    return (INBOX,)
+    return (INBOX, WORK_ORDERS)
 
 
 def registered_extras() -> Extras:
     """The commands beyond those of the shell."""
-    return Extras()
+    return Extras(guided_tour=open_scratch_workspace)

@@ -229,6 +229,7 @@ class MainWindow(QMainWindow):
             self.stack.setCurrentWidget(view)
             self.rail.show_chosen(key)
             self.bar.offer_search(page.search_hint, self._searches.get(key, ""))
+            self.session.select(view.selection)
             self.session.settings.page = key
             self.setWindowTitle(f"{page.title} – Praxis Console")
             if had_focus:
@@ -246,6 +247,7 @@ class MainWindow(QMainWindow):
         if key not in self._views:
             page = next(page for page in self.pages if page.key == key)
             made = page.make(self.session)
+            made.acts_on.connect(partial(self._take_selection, made))
             self._views[key] = made
             self.stack.addWidget(made)
         return self._views[key]
@@ -254,6 +256,11 @@ class MainWindow(QMainWindow):
     def current_page(self) -> str:
         """The key of the page in front."""
         return self._current
+
+    def _take_selection(self, view: PageView, selection: Selection | None) -> None:
+        """Act on what is selected on the page in front; what happens on a hidden page waits for its turn."""
+        if view is self._views.get(self._current):
+            self.session.select(selection)
 
     def _search(self, text: str) -> None:
         if self._current:

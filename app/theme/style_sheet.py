@@ -122,6 +122,8 @@ QFrame[surface="alert-unknown"] {{ background: {unknown_back}; border: none;
 QFrame[surface="alert-live"] {{ background: {select}; border: none; border-bottom: 1px solid {border}; }}
 QFrame[surface="alert-ok"] {{ background: {ok_back}; border: none; border-bottom: 1px solid {border}; }}
 QFrame[surface="alert-neutral"] {{ background: {chip}; border: none; border-bottom: 1px solid {border}; }}
+QFrame[surface^="alert"] QPushButton {{ padding: 3px 10px; }}
+QFrame[surface^="alert"] QPushButton:focus {{ padding: 2px 9px; }}
 QDialog, QMessageBox {{ background: {window}; }}
 QMainWindow::separator {{ background: {border}; width: 1px; height: 1px; }}
 """

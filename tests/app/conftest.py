@@ -94,6 +94,7 @@ async def session(fake: FakeEngine, tmp_path: Path) -> AsyncIterator[Session]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait until something is so; the test's timeout bounds it."""
-    while not condition():
-        await asyncio.sleep(0.002)
+    """Wait until something is so; it has to come about within 30 seconds on a busy machine."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.002)

@@ -96,6 +96,8 @@ async def test_the_first_start_brings_harmless_work(qapp: QApplication, folder: 
         assert window.session.status is not None
         assert window.session.status.running == 0, "nothing runs unapproved"
         assert [alert.key for alert in window.session.alerts.shown()] == ["welcome"]
+        await open_scratch_workspace(window, window.session)
+        assert (folder / "scratch workspace 2" / "README.md").exists(), "the tour may be taken again"
 
 
 async def test_a_folder_that_is_in_use_is_refused(qapp: QApplication, folder: Path) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QLineEdit,
 from pytestqt.qtbot import QtBot
 
 from app.crash import Fault
-from app.session import Selection, Session
+from app.session import WHOLE_ENGINE, Selection, Session
 from app.settings import Settings
 from app.shell.commands import Extras
 from app.shell.window import MainWindow
@@ -280,6 +280,27 @@ async def test_selection_is_said(window: MainWindow, session: Session) -> None:
     session.select(Selection(NodeKind.WORK_ORDER, "id", "WO-118 · payments-api"))
     texts = [found.accessibleName() for found in window.bar.findChildren(QWidget)]
     assert "acts on: WO-118 · payments-api" in texts
+
+
+async def test_commands_act_on_what_is_selected_on_the_page_in_front(
+    window: MainWindow, session: Session
+) -> None:
+    """What a hidden page selects by itself must not become what Cancel acts on."""
+    inbox, orders = page_of(window, "inbox"), page_of(window, "work_orders")
+    first = Selection(NodeKind.TASK, "task", "WO-1 · implement")
+    second = Selection(NodeKind.WORK_ORDER, "order", "WO-11 · ledger")
+    inbox.act_on(first)
+    assert session.selection == first
+    orders.act_on(second)
+    assert session.selection == first
+    window.open_page("work_orders")
+    assert session.selection == second
+    inbox.act_on(None)
+    assert session.selection == second
+    window.open_page("journal")
+    assert session.selection == WHOLE_ENGINE
+    window.open_page("inbox")
+    assert session.selection == WHOLE_ENGINE
 
 
 # ----------------------------------------------------------------------------------------------- the end
