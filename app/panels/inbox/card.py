@@ -129,6 +129,7 @@ class CardView(QWidget):
         if fresh:
             self._show_content(card, before)
         self._show_surroundings(card)
+        self._show_times(fresh=fresh)
         self._alike.show_rows(
             alike if card.state is ApprovalState.PENDING else (), card.approval_id, self._filter_press
         )
@@ -354,14 +355,16 @@ class CardView(QWidget):
         self._time.set_budgets(time_budgets(card.budget) if over_time else (), refused_by=one_line(over_time))
         self._time.setVisible(bool(over_time))
         self._time_left.setText(tightest_time(card.budget))
-        self._show_times()
 
-    def _show_times(self) -> None:
+    def _show_times(self, *, fresh: bool = False) -> None:
         card = self._card
         if card is None:
             return
-        self._badge.show_look(standing(card, self._times.now()))
-        self._subtitle.set_text(subtitle(card, self._times))
+        badge, words = standing(card, self._times.now()), subtitle(card, self._times)
+        if (badge.word, words) == (self._badge.word, self._subtitle.text()) and not fresh:
+            return
+        self._badge.show_look(badge)
+        self._subtitle.set_text(words)
         self._subtitle.setToolTip(
             f"Asked {self._times.exact(card.asked_at)}\nExpires {self._times.exact(card.expires_at)}\n"
             f"Seal {card.seal}"

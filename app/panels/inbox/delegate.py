@@ -108,7 +108,7 @@ class QueueDelegate(QStyledItemDelegate):
         room = int(line.width() / max(metrics.horizontalAdvance("0"), 1.0))
         painter.setClipRect(line.adjusted(-1, 0, 1, 0), Qt.ClipOperation.IntersectClip)
         left = line.left()
-        for piece in elide(command_line(entry.row.argv, entry.marks), room):
+        for piece in elide(command_line(entry.row.argv, entry.marks, short=True), room):
             left += self._paint_piece(painter, QPointF(left, line.top()), piece, metrics, entry, colours)
         painter.setClipping(False)
 

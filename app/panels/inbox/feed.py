@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from app.panels.inbox.model import Order, QueueModel, order_of
@@ -75,7 +75,7 @@ class QueueFeed:
         finally:
             self._more_on_its_way = False
 
-    async def catch_up(self, touched: Iterable[str], *, arrivals: bool) -> None:
+    async def catch_up(self, touched: Collection[str], *, arrivals: bool) -> None:
         """Read again where these requests stand; with ``arrivals`` also what follows the last one."""
         async with self._lock:
             known = [self._by_id[approval_id] for approval_id in touched if approval_id in self._by_id]
@@ -84,7 +84,7 @@ class QueueFeed:
             )
             if arrivals and self._model.complete:
                 await self._read_on()
-            await self._name_ends()
+            await self._name_ends(touched)
 
     async def _read_on(self) -> None:
         """Read what follows the last loaded request: one page, or all of it where the end was loaded."""
@@ -125,9 +125,9 @@ class QueueFeed:
         self._remember(found.values())
         self._model.merge(found.values(), gone)
 
-    async def _name_ends(self) -> None:
+    async def _name_ends(self, touched: Collection[str]) -> None:
         """Read how the rows that ended but stay in sight have ended."""
-        for approval_id in self._model.unnamed_ends()[:_NAMED]:
+        for approval_id in self._model.ends_to_name(touched)[:_NAMED]:
             try:
                 card = await self._engine.approval(approval_id)
             except NotFound:

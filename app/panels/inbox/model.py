@@ -7,7 +7,7 @@ at) arrivals go to the end and what is gone leaves its row behind, dimmed and wi
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -206,9 +206,13 @@ class QueueModel(QAbstractListModel):
             self._settle()
         self.edited.emit()
 
-    def unnamed_ends(self) -> list[str]:
-        """The requests of rows that have ended but stay in sight, and whose end has no word yet."""
-        return [entry.last.approval_id for entry in self._entries if entry.gone and not entry.end]
+    def ends_to_name(self, touched: Collection[str] = ()) -> list[str]:
+        """The requests of rows that ended but stay in sight and whose word is missing, or perhaps outdated."""
+        return [
+            entry.last.approval_id
+            for entry in self._entries
+            if entry.gone and (not entry.end or entry.last.approval_id in touched)
+        ]
 
     def name_end(self, approval_id: str, word: str) -> None:
         """Say how a request that stays in sight has ended."""

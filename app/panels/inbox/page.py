@@ -77,7 +77,10 @@ class InboxView(PageView):
         self._show(self._model.find(subject_id) or subject_id)
 
     def focus_first(self) -> None:
-        """The list: nothing is decided there."""
+        """The list, at a request that waits: nothing is decided there."""
+        at = self._list.currentIndex().row()
+        if (at < 0 or self._model.entry(at).gone) and (first := self._model.next_waiting(-1)) >= 0:
+            self._list.choose(first)
         self._list.setFocus()
 
     # -------------------------------------------------------------------------------------------- building
@@ -270,9 +273,7 @@ class InboxView(PageView):
             successor=successor is not None and successor != approval_id,
         )
         self._stack.setCurrentWidget(self._card)
-        self.act_on(
-            Selection(NodeKind.TASK, card.task_id, f"WO-{card.number} · {state_word(card.purpose)}")
-        )
+        self.act_on(Selection(NodeKind.TASK, card.task_id, f"WO-{card.number} · {state_word(card.purpose)}"))
 
     async def _before(self, card: ApprovalCard) -> str:
         """What heads the older side of the differences: the request before, and whether it was approved."""

@@ -56,14 +56,15 @@ def one_line(text: str) -> str:
     return spoken(" ".join(text.split()))
 
 
-def command_line(argv: Sequence[str], marks: Iterable[int] = ()) -> tuple[Piece, ...]:
+def command_line(argv: Sequence[str], marks: Iterable[int] = (), *, short: bool = False) -> tuple[Piece, ...]:
     """A command on one line, for a glance: hidden characters written out, elements with blanks in quotes.
 
-    It is not for running: the exact elements stand on the card.
+    ``short`` leaves out the folders of a program named by a whole path. It is not for running: the exact
+    elements stand on the card.
     """
     differing = set(marks)
     pieces: list[Piece] = []
-    for at, element in enumerate(argv):
+    for at, element in enumerate([_short_program(argv[0]), *argv[1:]] if short and argv else argv):
         plain = Ink.DIFFERS if at in differing else Ink.PLAIN
         if at:
             pieces.append(Piece(" ", Ink.PLAIN))
@@ -177,6 +178,12 @@ def explain(entry: Entry, times: Times) -> str:
     command = "<br>".join(escape(line) for line in lines)
     rest = "<br>".join(escape(fact) for fact in facts)
     return f"<p style='white-space:pre-wrap'>{command}</p><p style='white-space:pre-wrap'>{rest}</p>"
+
+
+def _short_program(path: str) -> str:
+    name = folder_name(path)
+    plain = name != path and not any(span.marked for span in visible(path))
+    return f"…/{name}" if plain and (path.startswith("/") or path[1:3] == ":\\") else path
 
 
 def _marked_words(row: InboxRow, marks: frozenset[int]) -> str:

@@ -55,7 +55,7 @@ class WrappedText(QWidget):
         self._height = 0.0
         lower = QFontMetricsF(font()).ascent() - QFontMetricsF(self.font()).ascent()
         self._top = max(lower, 0.0) if on_line_of_label else 0.0
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -68,6 +68,8 @@ class WrappedText(QWidget):
 
     def set_text(self, text: str, *, tone: Tone | None = None) -> None:
         """Show another text, in another tone."""
+        if text == self._text and tone is self._tone and self._layout.text():
+            return
         self._text, self._tone = text, tone
         self.setAccessibleName(f"{self._name}: {spoken(text)}" if self._name else spoken(text))
         self._marks.clear()
