@@ -1,1 +1,14 @@
 """Evidence: what was observed of each attempt, beside what the worker claims."""
+
+from app.panels.evidence.page import EvidencePage
+from app.shell.pages import Page
+from app.theme import Tone
+from engine.views.values import EngineStatus
+
+
+def _running(status: EngineStatus) -> int:
+    return status.running
+
+
+PAGE = Page("evidence", "Evidence", EvidencePage, count=_running, tone=Tone.LIVE)
+"""The page as the shell's rail lists it; its number is what runs now."""

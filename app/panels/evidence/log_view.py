@@ -38,8 +38,8 @@ from PySide6.QtWidgets import (
 from app.panels.evidence.log_delegate import LogDelegate
 from app.panels.evidence.log_model import LogModel
 from app.panels.evidence.log_source import LogSource, Patch, SearchStep
-from app.panels.evidence.sizes import size_text
 from app.panels.evidence.text_encoding import AUTOMATIC, CHOICES, Detection
+from app.panels.inbox.sheet import size_text
 from app.theme import Text, theme
 from app.widgets import EmptyState, Role, button, check_box, column, copy_text, frame, label, number, row
 
@@ -240,7 +240,7 @@ class LogView(QWidget):
         self._facts = label("", Text.SMALL, muted=True, parent=bar)
         self._search_field = QLineEdit(bar)
         self._search_field.setProperty("role", "search")
-        self._search_field.setPlaceholderText("Find in this output")
+        self._search_field.setPlaceholderText("Find")
         self._search_field.setAccessibleName(f"Find in {self._name.lower()}")
         self._search_field.setToolTip(
             "Find in the whole file; Enter next, Shift+Enter previous (Ctrl+Shift+F)"

@@ -1,0 +1,173 @@
+"""What a run changed: in its workspace, outside of it, and what others changed meanwhile (B-025, B-026, B-029)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QWidget
+
+from app.panels.evidence.observed import change_words, head_words
+from app.panels.inbox.sections import Notice
+from app.panels.inbox.sheet import short_digest, size_text
+from app.panels.rows import BadgeDelegate, Column, RowModel, RowTable
+from app.panels.words import plain_tip
+from app.theme import Look, Shape, Text, Tone
+from app.widgets import column, label, number, spoken
+from engine.execution.evidence import Evidence, FileFacts
+from engine.workspace.manifest import EntryKind
+
+_LOOKS = {
+    "added": Look("added", Tone.OK, Shape.RING),
+    "changed": Look("changed", Tone.LIVE, Shape.HALF),
+    "removed": Look("removed", Tone.WARN, Shape.DASH),
+}
+_SAID = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """One changed path with what stood there before and after."""
+
+    kind: str
+    path: str
+    before: str
+    after: str
+    tip: str
+
+
+def change_rows(evidence: Evidence) -> tuple[ChangeRow, ...]:
+    """The listed changes of the workspace: added, changed, removed, each in order of path."""
+    changes = evidence.workspace
+    if changes is None:
+        return ()
+    return tuple(
+        ChangeRow(
+            kind, one.path, _facts(one.before), _facts(one.after), _tip(one.path, one.before, one.after)
+        )
+        for kind, found in (
+            ("added", changes.added),
+            ("changed", changes.changed),
+            ("removed", changes.removed),
+        )
+        for one in found
+    )
+
+
+class ChangesView(QWidget):
+    """Shows the changes of an `Evidence`."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model: RowModel[ChangeRow] = RowModel(
+            [
+                Column("What", lambda one: one.kind),
+                Column("Path", lambda one: spoken(one.path), lambda one: one.tip),
+                Column("Before", lambda one: one.before, lambda one: one.tip),
+                Column("After", lambda one: one.after, lambda one: one.tip),
+            ],
+            lambda one: f"{one.kind}\0{one.path}",
+            lambda one: f"{one.kind} {spoken(one.path)}. Before: {one.before}. After: {one.after}",
+            self,
+        )
+        lines = column(self, margins=(18, 14, 18, 14), gap=8)
+        self._count = label("", Text.STRONG, wrap=True, selectable=True, parent=self)
+        self._head = label("", muted=True, wrap=True, selectable=True, parent=self)
+        lines.addWidget(self._count)
+        lines.addWidget(self._head)
+        self._outside = Notice(Tone.BAD, self)
+        self._others = Notice(Tone.WARN, self)
+        self._shortcomings = Notice(Tone.NEUTRAL, self)
+        for notice in (self._outside, self._others, self._shortcomings):
+            lines.addWidget(notice)
+        self._table: RowTable[ChangeRow] = RowTable(
+            self._model, "Changed paths of the workspace", (13, 44, 24), self
+        )
+        self._table.setItemDelegateForColumn(0, BadgeDelegate(self._look_at, self._table))
+        lines.addWidget(self._table, 1)
+        self._room = QWidget(self)
+        lines.addWidget(self._room, 1)
+
+    @property
+    def model(self) -> RowModel[ChangeRow]:
+        """The listed changes."""
+        return self._model
+
+    def show_evidence(self, evidence: Evidence) -> None:
+        """Show what another run changed."""
+        changes = evidence.workspace
+        if changes is None:
+            self._count.setText("The workspace was not compared.")
+        else:
+            self._count.setText(f"{_capital(change_words(changes.counts))} in the workspace.")
+        head = head_words(evidence.repository_before, evidence.repository_after)
+        self._head.setText(f"{head}." if head else "")
+        self._head.setVisible(bool(head))
+        outside = [f"{one.kind}  {spoken(one.path)}" for one in evidence.outside]
+        self._outside.say(_listed("Changed outside the workspace during this run:", outside), Tone.BAD)
+        others = [spoken(path) for path in evidence.by_others]
+        self._others.say(_listed("Changed by others while it ran:", others), Tone.WARN)
+        lacks = list(changes.shortcomings) if changes is not None else []
+        rows = change_rows(evidence)
+        total = sum(changes.counts) if changes is not None else 0
+        if total > len(rows):
+            lacks.append(
+                f"{number(len(rows))} of {number(total)} changes are listed; the manifests hold all."
+            )
+        self._shortcomings.say("\n".join(lacks), Tone.NEUTRAL)
+        self._model.replace(rows, complete=True)
+        self._table.setVisible(bool(rows))
+        self._room.setVisible(not rows)
+
+    def show_nothing(self, running: bool) -> None:
+        """Say that nothing is known: it still runs, or its record cannot be read."""
+        words = (
+            "What changed is compared when the run has ended." if running else "The record cannot be read."
+        )
+        self._count.setText(words)
+        self._head.hide()
+        for notice in (self._outside, self._others, self._shortcomings):
+            notice.say("", Tone.NEUTRAL)
+        self._model.replace((), complete=True)
+        self._table.hide()
+        self._room.show()
+
+    def _look_at(self, place: int) -> Look:
+        return _LOOKS[self._model.row(place).kind]
+
+
+def count_of(evidence: Evidence) -> int:
+    """How many changes there are in all, outside ones included: the number on the tab."""
+    inside = sum(evidence.workspace.counts) if evidence.workspace is not None else 0
+    return inside + len(evidence.outside)
+
+
+def _facts(facts: FileFacts | None) -> str:
+    if facts is None:
+        return ""
+    if facts.kind is EntryKind.FILE:
+        digest = f" · {short_digest(facts.sha256)}" if facts.sha256 else " · content not read"
+        return f"{size_text(facts.size)}{digest}"
+    if facts.kind is EntryKind.LINK:
+        return f"link to {spoken(facts.note)}"
+    return f"{facts.kind}{f' · {facts.note}' if facts.note else ''}"
+
+
+def _tip(path: str, before: FileFacts | None, after: FileFacts | None) -> str:
+    lines = [spoken(path)]
+    for word, facts in (("before", before), ("after", after)):
+        if facts is not None:
+            digest = f", sha256 {facts.sha256}" if facts.sha256 else ""
+            lines.append(f"{word}: {facts.kind}, {number(facts.size)} bytes, mode {facts.mode:o}{digest}")
+    return plain_tip(*lines)
+
+
+def _listed(head: str, items: Sequence[str]) -> str:
+    if not items:
+        return ""
+    more = [f"and {number(len(items) - _SAID)} more"] if len(items) > _SAID else []
+    return "\n".join([head, *items[:_SAID], *more])
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
