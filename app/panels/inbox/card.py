@@ -135,6 +135,7 @@ class CardView(QWidget):
         )
         self._show_validation_choice()
         if other:
+            self.show_error("")
             self._scroll.verticalScrollBar().setValue(0)
         self._guard.show(
             content_key(card),
@@ -318,7 +319,6 @@ class CardView(QWidget):
     # ----------------------------------------------------------------------------------------------- showing
 
     def _show_content(self, card: ApprovalCard, before: str) -> None:
-        self.show_error("")
         self._title.set_text(one_line(card.title))
         self._differences.show_lines(card.differences, before)
         self._command.show_sheet(read_plan(card), self._further_limits(card))
@@ -364,6 +364,7 @@ class CardView(QWidget):
         if (badge.word, words) == (self._badge.word, self._subtitle.text()) and not fresh:
             return
         self._badge.show_look(badge)
+        self._badge.setToolTip(_BADGE_TIPS.get(badge.word, ""))
         self._subtitle.set_text(words)
         self._subtitle.setToolTip(
             f"Asked {self._times.exact(card.asked_at)}\nExpires {self._times.exact(card.expires_at)}\n"
@@ -377,13 +378,14 @@ class CardView(QWidget):
         if card is None or self._validation_part.isHidden():
             return
         pending = card.state is ApprovalState.PENDING
-        several = len(self._alike.ticked()) > 1
-        self._covers.setEnabled(pending and not several)
+        # Requests of one seal may have different validations; only that of this card is before one's eyes.
+        alone = self._alike.ticked() in ((), (card.approval_id,))
+        self._covers.setEnabled(pending and alone)
         self._covers.setVisible(pending)
         if not pending:
             said = "It was approved together with the step." if card.covers_validation else ""
-        elif several:
-            said = "Several are approved at once: each validation is asked for by itself."
+        elif not alone:
+            said = "Only the step of those that are ticked; each validation is asked for by itself."
         elif self._covers.isChecked():
             said = "It runs by itself after the step, on the workspace as the step leaves it."
         else:
@@ -542,6 +544,15 @@ _ENDING_TONES = {
     ApprovalState.EXPIRED: Tone.WARN,
     ApprovalState.CHANGED: Tone.BAD,
     ApprovalState.CONSUMED: Tone.NEUTRAL,
+}
+
+
+_BADGE_TIPS = {
+    "sealed · unchanged": "Nothing of it has changed since it was asked, as far as was looked. It is looked at again "
+    "right before it starts; any difference refuses the run.",
+    "changed since asked": "What would run is not what was asked or approved before. Compare both sides.",
+    "expired": "Its time has passed. It can no longer be decided.",
+    "consumed": "The approval was used by one run. Another run needs another approval.",
 }
 
 

@@ -341,6 +341,8 @@ class InboxView(PageView):
             else:
                 self._session.failed.emit(error)
             self._read_card_again()
+            if in_card:
+                self._card.focus_body()
             return
         finally:
             self._card.set_busy(False)

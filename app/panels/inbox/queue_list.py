@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
 from app.panels.inbox.delegate import QueueDelegate
 from app.panels.inbox.model import QueueModel
+from app.theme import theme
 from app.widgets import Times
 
 SETTLE_MS = 600
@@ -54,6 +55,9 @@ class QueueList(QListView):
         model.edited.connect(self._restore_place)
         times.ticked.connect(self.viewport().update)
         times.changed.connect(self.viewport().update)
+        if (look := theme()) is not None:
+            # Another density gives rows another height.
+            look.changed.connect(self.scheduleDelayedItemsLayout)
 
     def choose(self, row: int) -> None:
         """Make this row current and bring it into view; -1 chooses none."""

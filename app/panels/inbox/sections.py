@@ -414,8 +414,18 @@ class Alike(QWidget):
         super().__init__(parent)
         self._times = times
         lines = column(self, gap=6)
+        top = row(gap=10)
         self._head = SectionLabel("Alike", self)
-        lines.addWidget(self._head)
+        top.addWidget(self._head)
+        self.tick_all = InlineButton(
+            "Tick all", "Approve all of these together", partial(self._tick, True), parent=self
+        )
+        self.tick_none = InlineButton("none", "Tick none of these", partial(self._tick, False), parent=self)
+        self.tick_none.setAccessibleName("Tick none")
+        top.addWidget(self.tick_all)
+        top.addWidget(self.tick_none)
+        top.addStretch(1)
+        lines.addLayout(top)
         lines.addWidget(
             label(
                 "The same seal: command, program, inputs, workspace state and limits are equal to the last byte. "
@@ -433,16 +443,28 @@ class Alike(QWidget):
         self._grid.setColumnStretch(1, 1)
         lines.addLayout(self._grid)
         self._boxes: dict[str, QCheckBox] = {}
+        self._seal = ""
+        self._known: set[str] = set()
         self._shown: tuple[InboxRow, ...] = ()
         self._current = ""
         self.hide()
 
     def show_rows(self, rows: Sequence[InboxRow], current: str, filters: Callable[[QWidget], None]) -> None:
-        """Show these requests; new ones are ticked, what was left out stays out. One alone needs no list."""
+        """Show these requests of one seal; one alone needs no list.
+
+        All are ticked at first. What joins them while the same seal is shown is not: nobody has seen it yet.
+        """
+        seal = rows[0].seal if rows else ""
+        here = {member.approval_id for member in rows}
+        off = {key for key, box in self._boxes.items() if not box.isChecked()}
+        if seal == self._seal:
+            off |= here - self._known
+        else:
+            off.clear()
+        self._seal, self._known = seal, here
         shown = tuple(rows) if len(rows) > 1 else ()
         if shown == self._shown and current == self._current:
             return
-        left_out = {key for key, box in self._boxes.items() if not box.isChecked()}
         self._shown, self._current = shown, current
         self._boxes.clear()
         _empty(self._grid)
@@ -452,7 +474,7 @@ class Alike(QWidget):
             box = check_box(
                 f"WO-{member.number}",
                 f"Approve {spoken(member.title)} together with the others",
-                on=member.approval_id not in left_out,
+                on=member.approval_id not in off,
                 parent=self,
             )
             box.setAccessibleName(f"Approve {words}: {' '.join(spoken(part) for part in member.argv)}")
@@ -462,8 +484,8 @@ class Alike(QWidget):
             self._grid.addWidget(box, 2 * line, 0)
             self._grid.addWidget(ElidedLabel(words, Text.SMALL, muted=True, parent=self), 2 * line, 1)
             if member.approval_id == current:
-                here = Badge("this card", Tone.LIVE, parent=self)
-                self._grid.addWidget(here, 2 * line, 2, Qt.AlignmentFlag.AlignRight)
+                mark = Badge("this card", Tone.LIVE, parent=self)
+                self._grid.addWidget(mark, 2 * line, 2, Qt.AlignmentFlag.AlignRight)
             else:
                 look = InlineButton(
                     "Look",
@@ -478,6 +500,10 @@ class Alike(QWidget):
             self._grid.addWidget(command, 2 * line + 1, 1, 1, 2)
         self.setVisible(bool(shown))
         self.ticked_changed.emit()
+
+    def _tick(self, on: bool) -> None:
+        for box in self._boxes.values():
+            box.setChecked(on)
 
     def end_is_visible(self) -> bool:
         """Whether the last of them is on the screen."""

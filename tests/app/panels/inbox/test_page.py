@@ -293,13 +293,21 @@ async def test_the_last_one_leaves_the_empty_page(desk: MakeDesk) -> None:
 
 async def test_an_error_of_the_engine_is_said_in_the_card(desk: MakeDesk) -> None:
     one = await desk(cards(1))
+    one.card.focus_body()
     await one.look_to_the_end()
     one.engine.cards["A1"] = replace(one.engine.cards["A1"], seal="0" * 64)
-    one.click(Act.APPROVE)
+    one.approve_key()
     await one.settle()
-    assert one.card.error_text() == "" or "What was shown" in one.card.error_text()
+    assert one.card.error_text() == "What was shown is not what is asked for now.\nLook at the card again."
     assert one.shown() == "A1"
     assert one.engine.cards["A1"].state is ApprovalState.PENDING
+    assert one.card.isAncestorOf(QApplication.focusWidget())
+    assert not one.card.readiness().ready, "the new content was not looked at yet"
+    await one.look_to_the_end()
+    one.approve_key()
+    await one.settle()
+    assert one.card.error_text() == ""
+    assert one.engine.cards["A1"].state is ApprovalState.APPROVED
 
 
 async def test_a_decision_somebody_else_made_first_is_told_as_such(desk: MakeDesk) -> None:
@@ -449,6 +457,37 @@ async def test_b010_alike_requests_are_listed_deselectable_and_approved_together
     assert one.engine.calls[0][:3] == ("approve_alike", ("A1", "A3"), "s" * 64)
     assert one.shown() == "A2", "what was left out still waits"
     assert one.titles() == ["Title 2", "Title 4"]
+
+
+async def test_what_joins_while_one_looks_is_not_ticked(desk: MakeDesk) -> None:
+    one = await desk(alike(3)[:2])
+    await one.look_to_the_end()
+    one.engine.put(**_fields(alike(3)[2]))
+    await one.settle()
+    one.view._read_card_again()
+    await one.settle()
+    assert one.card._alike._boxes.keys() == {"A1", "A2", "A3"}
+    assert one.card.ticked() == ("A1", "A2")
+    one.click(Act.APPROVE)
+    await one.settle()
+    assert one.engine.calls[0][1] == ("A1", "A2")
+
+
+async def test_e42b_a_validation_that_is_not_shown_is_never_covered(desk: MakeDesk) -> None:
+    first = with_validation()
+    other = replace(first, approval_id="A2", task_id="T2", asked_at=START + 5, validation_seal="w" * 64)
+    one = await desk([first, other])
+    one.card._alike._boxes["A2"].click()
+    one.card._covers.click()
+    assert one.card.covers_validation
+    one.card._alike._boxes["A2"].click()
+    one.card._alike._boxes["A1"].click()
+    assert one.card.ticked() == ("A2",)
+    assert not one.card.covers_validation
+    await one.look_to_the_end()
+    one.click(Act.APPROVE)
+    await one.settle()
+    assert one.engine.calls[0][1:4] == ("A2", first.seal, False)
 
 
 async def test_nothing_ticked_approves_nothing(desk: MakeDesk) -> None:
