@@ -156,6 +156,20 @@ class RowModel(QAbstractTableModel, Generic[Row]):
         self._insert(len(self._rows), fresh)
         self.edited.emit()
 
+    def prepend(self, rows: Sequence[Row]) -> None:
+        """Put new rows in front."""
+        self.about_to_edit.emit()
+        self._insert(0, [row for row in rows if self._key(row) not in self._known])
+        self.edited.emit()
+
+    def truncate(self, count: int) -> None:
+        """Let go of the rows behind the first ``count``; they can be read again."""
+        if len(self._rows) > count:
+            self.about_to_edit.emit()
+            self.complete = False
+            self._remove(self._keys[count:])
+            self.edited.emit()
+
     def merge(self, first: Sequence[Row], gone: Collection[str] = ()) -> None:
         """Make the list begin with ``first`` and take away ``gone``; all other rows follow as they stood."""
         self.about_to_edit.emit()
