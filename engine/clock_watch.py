@@ -22,6 +22,9 @@ SAMPLES_WANTED = 5
 SAMPLE_GAP_MS = 500
 """Samples closer together than this count as one."""
 
+HISTORY_GAP_MS = 1_000
+MOST_HISTORY = 2_000
+"""Readings kept to be shown, a second apart at first; when there are more, every second one goes."""
 
 READ_TRIES = 20
 READ_SPREAD_MS = 50
@@ -103,6 +106,8 @@ class WatchedClock:
         self._trusted = True
         self._samples = 0
         self._sampled_at = self._last.elapsed
+        self._history = [self._last]
+        self._history_gap = HISTORY_GAP_MS
 
     @property
     def trusted(self) -> bool:
@@ -127,6 +132,12 @@ class WatchedClock:
         """The last reading."""
         with self._lock:
             return self._last
+
+    def history(self) -> tuple[Reading, ...]:
+        """Readings of this process, oldest first, the last one included; at most `MOST_HISTORY` and one."""
+        with self._lock:
+            last = () if self._history[-1] is self._last else (self._last,)
+            return (*self._history, *last)
 
     def begin(self, stored: Reading, high_water: Instant, trusted: bool) -> None:
         """Go on from what an earlier process stored: its last reading, high water and trust."""
@@ -195,6 +206,7 @@ class WatchedClock:
         return reading
 
     def _note(self, found: Sequence[Anomaly], reading: Reading) -> None:
+        self._keep(found, reading)
         self._last = reading
         self._found.extend(found)
         if any(one.is_fault for one in found):
@@ -203,3 +215,14 @@ class WatchedClock:
             self._sampled_at = reading.elapsed
         elif self._trusted:
             self._high_water = max(self._high_water, reading.now)
+
+    def _keep(self, found: Sequence[Anomaly], reading: Reading) -> None:
+        """Keep a reading for the history: now and then, and both readings of a finding."""
+        kept = self._history
+        if found and kept[-1] is not self._last:
+            kept.append(self._last)
+        if found or abs(reading.elapsed - kept[-1].elapsed) >= self._history_gap:
+            kept.append(reading)
+        if len(kept) > MOST_HISTORY:
+            del kept[1::2]
+            self._history_gap *= 2

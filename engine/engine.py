@@ -27,7 +27,7 @@ from engine.dispatch.delivery import settle_abandoned_attempts
 from engine.dispatch.planning import Planner, lane_of, read_secret_key
 from engine.dispatch.steps import step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order, work_order_row
-from engine.errors import PraxisError
+from engine.errors import PraxisError, StaleEpoch
 from engine.execution.blobs import BlobState, BlobStore
 from engine.execution.local_worker import LocalWorker
 from engine.execution.process import guarantee
@@ -39,15 +39,19 @@ from engine.scheduling.gates import Gate, explain
 from engine.scheduling.tasks import drain_due_wakeups, task_row
 from engine.settings import DEFAULT_SETTINGS, EngineSettings
 from engine.states import AttemptState, HoldKind, TaskState, Verdict, WorkOrderState
-from engine.storage import Boundary, ChangeSet, Rx, Storage, Tx
+from engine.storage import Boundary, ChangeSet, Rx, Storage, Tx, require_epoch
 from engine.storage.folder_place import default_data_folder
 from engine.storage.journal import JournalReport, verify_journal
 from engine.validation import workflow
+from engine.views import clock as clock_view
 from engine.views import evidence as evidence_view
 from engine.views import inbox as inbox_view
 from engine.views import journal as journal_view
 from engine.views import status as status_view
+from engine.views import timeline as timeline_view
 from engine.views import work_orders as order_view
+from engine.views.clock import AnomalyRow, ClockView, Touched
+from engine.views.timeline import Grouping, TimelineView
 from engine.views.values import (
     ApprovalCard,
     AttemptRow,
@@ -119,18 +123,26 @@ class Engine:
             storage,
             clock,
             (
-                Duty(settle_abandoned_attempts, settings.recovery_batch),
-                Duty(recover_abandoned_claims, settings.recovery_batch),
+                Duty(settle_abandoned_attempts, settings.recovery_batch, recovers=True),
+                Duty(recover_abandoned_claims, settings.recovery_batch, recovers=True),
                 Duty(drain_due_wakeups, settings.wakeup_batch),
                 Duty(expire_approvals, settings.recovery_batch),
                 Duty(workflow.finish_cancelled_orders, settings.recovery_batch),
             ),
             self._look_at_clock,
             self._ask_missing,
+            lambda: self._worker.nudge(),
         )
         self._worker = LocalWorker(
-            storage, clock, settings, self._planner, self._blobs, workflow.conclude_execution
+            storage,
+            clock,
+            settings,
+            self._planner,
+            self._blobs,
+            workflow.conclude_execution,
+            self._may_dispatch,
         )
+        self._automatic = False
         self._stored_at = clock.elapsed()
         self._unsubscribe = storage.subscribe(self._on_changes)
 
@@ -177,6 +189,7 @@ class Engine:
         epoch = await self._coordinator.take_over()
         await self._look_at_clock()
         await self._worker.register(epoch)
+        self._automatic = automatic
         if automatic:
             self._coordinator.start()
             self._worker.start()
@@ -416,7 +429,37 @@ class Engine:
             latency_ms=health.latency_ms.p50,
             last_sequence=counts.last_sequence,
             superseded=self._coordinator.superseded,
+            clock_trusted=self.clock.trusted,
+            recovery_error=self._coordinator.error,
         )
+
+    async def timeline(
+        self,
+        start: Instant,
+        end: Instant,
+        *,
+        grouping: Grouping = Grouping.WORK_ORDER,
+        slices: int = 600,
+        lanes: int = 200,
+        text: str = "",
+    ) -> TimelineView:
+        """Everything in a window of time, bar by bar, or counted in ``slices`` where it is too much."""
+        return await self._storage.read(
+            timeline_view.timeline, start, end, grouping, slices, lanes, text, self.clock.now()
+        )
+
+    async def clock_state(self) -> ClockView:
+        """What the clocks say, and whether they are trusted."""
+        self.clock.look()
+        return await self._storage.read(clock_view.clock_view, self.clock)
+
+    async def clock_anomalies(self, *, after: str | None = None, limit: int = 100) -> tuple[AnomalyRow, ...]:
+        """Everything that was wrong with the clocks, newest first."""
+        return await self._storage.read(clock_view.clock_anomalies, after, limit)
+
+    async def clock_touched(self, anomaly_id: str) -> Touched:
+        """What one anomaly touched."""
+        return await self._storage.read(clock_view.clock_touched, anomaly_id)
 
     async def inbox(self, *, after: str | None = None, limit: int = 200) -> tuple[InboxRow, ...]:
         """Pending requests for approval, oldest first."""
@@ -497,7 +540,17 @@ class Engine:
     # What the façade does for itself
 
     async def _write(self, function: Callable[..., T], *arguments: object) -> T:
-        return await self._storage.write(function, *arguments, control=True)
+        """Run a command, unless another coordinator has taken over the folder (E-20)."""
+        try:
+            return await self._storage.write(_under_epoch, self.epoch, function, *arguments, control=True)
+        except StaleEpoch:
+            self._coordinator.superseded = True
+            raise
+
+    def _may_dispatch(self) -> bool:
+        """Whether anything may be claimed: not while what was left is unjudged, or judging it fails (B-040)."""
+        coordinator = self._coordinator
+        return not coordinator.error and (coordinator.recovered or not self._automatic)
 
     async def _place_hold(
         self, node: Node, kind: HoldKind, actor: Actor, reason: str, key: str | None
@@ -556,6 +609,11 @@ class Engine:
         if any(change.kind in _NUDGING for change in changes.changes):
             self._worker.nudge()
             self._coordinator.nudge()
+
+
+def _under_epoch(tx: Tx, epoch: int, function: Callable[..., T], *arguments: object, now: Instant) -> T:
+    require_epoch(tx, epoch)
+    return function(tx, *arguments, now=now)
 
 
 def _unasked(rx: Rx, limit: int) -> tuple[str, ...]:

@@ -64,7 +64,10 @@ class _Approved:
 
 
 class LocalWorker:
-    """Runs admitted attempts on this machine, at most ``settings.slots`` at once, one per workspace."""
+    """Runs admitted attempts on this machine, at most ``settings.slots`` at once, one per workspace.
+
+    Nothing is claimed while ``may_claim`` says no.
+    """
 
     def __init__(
         self,
@@ -74,6 +77,7 @@ class LocalWorker:
         planner: Planner,
         blobs: BlobStore,
         conclude: Conclude,
+        may_claim: Callable[[], bool] = lambda: True,
     ) -> None:
         self._storage = storage
         self._clock = clock
@@ -81,6 +85,7 @@ class LocalWorker:
         self._planner = planner
         self._blobs = blobs
         self._conclude = conclude
+        self._may_claim = may_claim
         self._threads = ThreadPoolExecutor(settings.slots, thread_name_prefix="attempt")
         self._epoch = 0
         self._nudged = asyncio.Event()
@@ -176,6 +181,8 @@ class LocalWorker:
             await asyncio.gather(nudge, sleep, return_exceptions=True)
 
     async def _claim(self) -> tuple[Claim, ...]:
+        if not self._may_claim():
+            return ()
         return await self._storage.write(
             claim_tasks, LOCAL_WORKER_ID, self._epoch, self._settings.slots, self._settings.lease_ms
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.clock import LONGEST_SLEEP_MS, Clock
-from engine.errors import PraxisError, StaleEpoch, StorageClosed
+from engine.errors import StaleEpoch, StorageClosed
 from engine.instants import Instant
 from engine.storage import Storage, Tx, take_epoch
 from engine.storage.owner_lock import Owner
@@ -34,17 +34,20 @@ class PassFunction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """One bounded pass and its batch size."""
+    """One bounded pass and its batch size. ``recovers``: it must be through before anything is dispatched."""
 
     function: PassFunction
     limit: int
+    recovers: bool = False
 
 
 class Coordinator:
     """Repeats all duties under one epoch until it is stopped or superseded.
 
     ``prepare`` runs before each round of duties and looks at the clocks; ``follow_up`` after it, for what needs
-    files. Both are outside any transaction.
+    files. Both are outside any transaction. `recovered` says that everything an earlier epoch left has been
+    judged; `error` is why the last round failed, or "". Both decide whether anything may be dispatched (B-040);
+    the callback ``recovered`` is called when it may again.
     """
 
     def __init__(
@@ -54,16 +57,20 @@ class Coordinator:
         duties: Sequence[Duty],
         prepare: Callable[[], Awaitable[None]],
         follow_up: Callable[[], Awaitable[None]],
+        recovered: Callable[[], None],
     ) -> None:
         self._storage = storage
         self._clock = clock
         self._duties = tuple(duties)
         self._prepare = prepare
         self._follow_up = follow_up
+        self._tell_recovered = recovered
         self._nudged = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
         self.epoch = 0
         self.superseded = False
+        self.recovered = False
+        self.error = ""
 
     async def take_over(self) -> int:
         """Take a new epoch; every coordinator before this one is refused from now on (E-20)."""
@@ -89,11 +96,30 @@ class Coordinator:
     async def reconcile_once(self) -> dict[str, tuple[str, ...]]:
         """Do one bounded pass of every duty; return the identities each processed, by its name (E-26)."""
         done: dict[str, tuple[str, ...]] = {}
-        await self._prepare()
-        for duty in self._duties:
-            done[duty.function.__name__] = await self._storage.write(duty.function, self.epoch, duty.limit)
-        await self._follow_up()
+        try:
+            await self._prepare()
+            for duty in self._duties:
+                done[duty.function.__name__] = await self._storage.write(
+                    duty.function, self.epoch, duty.limit
+                )
+            await self._follow_up()
+        except StaleEpoch:
+            self.superseded = True
+            raise
+        except Exception as error:
+            self.error = str(error) or type(error).__name__
+            raise
+        self._note_success(done)
         return done
+
+    def _note_success(self, done: dict[str, tuple[str, ...]]) -> None:
+        before = self.recovered and not self.error
+        self.error = ""
+        self.recovered = self.recovered or not any(
+            duty.recovers and len(done[duty.function.__name__]) >= duty.limit for duty in self._duties
+        )
+        if self.recovered and not before:
+            self._tell_recovered()
 
     async def _repeat(self) -> None:
         while True:
@@ -101,13 +127,15 @@ class Coordinator:
             try:
                 done = await self.reconcile_once()
             except StaleEpoch:
-                self.superseded = True
                 _log.info("A newer coordinator has taken over; this one stops.")
                 return
             except StorageClosed:
                 return
-            except PraxisError:
-                _log.exception("A reconciliation pass did not complete; it is repeated.")
+            except Exception:
+                # Whatever it is: without its coordinator the engine would stand still and not say so.
+                _log.exception(
+                    "A reconciliation pass did not complete; nothing is dispatched until one does."
+                )
                 done = {}
             full = any(len(done.get(duty.function.__name__, ())) >= duty.limit for duty in self._duties)
             if not full:

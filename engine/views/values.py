@@ -223,7 +223,7 @@ class ValidationRow:
     outcome: Verdict
     judged_by: str
     criteria: str
-    evidence_id: str
+    evidence_id: str | None
     validating_attempt_id: str | None
     actual_cost: int | None
     actual_active_ms: int | None
@@ -330,7 +330,11 @@ class HoldRow:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """The facts of the foot line and the rail: always true at the snapshot it was read from."""
+    """The facts of the foot line and the rail: always true at the snapshot it was read from.
+
+    ``superseded``: another coordinator has taken over, and this one's commands are refused. ``recovery_error``:
+    the last pass over what waits failed with this, and nothing new is dispatched until one succeeds.
+    """
 
     epoch: int
     folder: str
@@ -345,6 +349,8 @@ class EngineStatus:
     latency_ms: float
     last_sequence: int
     superseded: bool
+    clock_trusted: bool = True
+    recovery_error: str = ""
 
     @property
     def engine_hold(self) -> HoldRow | None:
