@@ -24,6 +24,7 @@ from app.widgets.key_value import KeyValueGrid
 from app.widgets.labels import AgeLabel, ElidedLabel, SectionLabel, label
 from app.widgets.meter import Budget, BudgetBar, BudgetWaterfall, Share, number
 from app.widgets.times import Times, Zone, age_text, duration_text, until_text
+from app.widgets.tips import plain_tip
 
 __all__ = [
     "AgeLabel",
@@ -61,6 +62,7 @@ __all__ = [
     "number",
     "opened",
     "paint_badge",
+    "plain_tip",
     "row",
     "rule",
     "set_role",

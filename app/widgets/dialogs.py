@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QPlainTextEdit,
     QPushButton,
-    QSizePolicy,
     QWidget,
 )
 from shiboken6 import isValid
@@ -30,6 +29,9 @@ from app.widgets.clipboard import copy_text
 from app.widgets.frames import column, frame, row, rule
 from app.widgets.labels import label
 from engine.errors import PraxisError
+
+_MOST_LINES = 10
+"""Longer details scroll."""
 
 
 async def opened(dialog: QDialog) -> bool:
@@ -137,7 +139,7 @@ async def ask_reason(
     reason.setToolTip("The reason, kept with your name and the time (Ctrl+Enter when done)")
     reason.setPlaceholderText(placeholder)
     reason.setTabChangesFocus(True)
-    reason.setFixedHeight(reason.fontMetrics().lineSpacing() * 4 + 16)
+    reason.setFixedHeight(_height(reason, 4))
     dialog.body.addWidget(reason)
     dialog.add_back()
     done = dialog.add_action(action, f"{title} (Ctrl+Enter)", Role.DANGER if danger else Role.PRIMARY)
@@ -271,8 +273,6 @@ def check_box(text: str, tip: str, *, on: bool = False, parent: QWidget | None =
 def _list_of(lines: Sequence[str], parent: QWidget) -> QPlainTextEdit:
     made = _details("\n".join(lines), parent)
     made.setAccessibleName("What it touches")
-    height = made.fontMetrics().lineSpacing() * min(len(lines), 8) + 18
-    made.setFixedHeight(height)
     return made
 
 
@@ -283,6 +283,10 @@ def _details(text: str, parent: QWidget) -> QPlainTextEdit:
     made.setAccessibleName("Details")
     made.setToolTip("Details; select and copy what you need")
     made.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-    made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-    made.setMaximumHeight(made.fontMetrics().lineSpacing() * 10)
+    made.setFixedHeight(_height(made, min(max(text.count("\n") + 1, 2), _MOST_LINES)))
     return made
+
+
+def _height(field: QPlainTextEdit, lines: int) -> int:
+    """The height for so many lines, with the document's margins and the style sheet's padding and border."""
+    return field.fontMetrics().lineSpacing() * lines + 2 * int(field.document().documentMargin()) + 16

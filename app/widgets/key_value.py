@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 from app.theme import Text, Tone
 from app.widgets.badge import Badge
 from app.widgets.labels import label
+from app.widgets.tips import plain_tip
 
 
 class KeyValueGrid(QWidget):
@@ -37,14 +38,17 @@ class KeyValueGrid(QWidget):
             if not shown.accessibleName():
                 shown.setAccessibleName(name)
         if tip:
-            shown.setToolTip(tip)
+            shown.setToolTip(plain_tip(tip))
         head.setBuddy(shown)
         top = Qt.AlignmentFlag.AlignTop
         self._grid.addWidget(head, self._rows, 0, top | Qt.AlignmentFlag.AlignLeft)
         # A badge keeps its size; everything else takes the width there is, so that it can wrap.
         place = top | Qt.AlignmentFlag.AlignLeft if isinstance(shown, Badge) else top
         self._grid.addWidget(shown, self._rows, 1, place)
+        # What height is left over goes below the last row, not between the rows.
+        self._grid.setRowStretch(self._rows, 0)
         self._rows += 1
+        self._grid.setRowStretch(self._rows, 1)
         return shown
 
     def clear(self) -> None:
@@ -53,12 +57,18 @@ class KeyValueGrid(QWidget):
             if (widget := item.widget()) is not None:
                 widget.hide()
                 widget.deleteLater()
+        self._grid.setRowStretch(self._rows, 0)
         self._rows = 0
 
 
 def _value(text: str, *, code: bool, tone: Tone | None, parent: QWidget) -> QLabel:
     made = label(text, Text.CODE if code else Text.BODY, wrap=True, selectable=True, parent=parent)
-    made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+    made.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+    policy = (
+        made.sizePolicy()
+    )  # changed, not replaced: it knows that a wrapped label's height follows its width
+    policy.setHorizontalPolicy(QSizePolicy.Policy.Expanding)
+    made.setSizePolicy(policy)
     if tone is not None:
         made.setProperty("role", _TONE_ROLES[tone])
     return made

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app.theme import Text, font, tokens
 from app.widgets.times import Times
+from app.widgets.tips import plain_tip
 from engine.instants import Instant
 
 
@@ -103,7 +104,7 @@ class ElidedLabel(QWidget):
 
     def _update_tip(self) -> None:
         cut = self.fontMetrics().horizontalAdvance(self._text) > self.width()
-        self.setToolTip(self._text if cut else "")
+        self.setToolTip(plain_tip(self._text) if cut else "")
 
 
 class AgeLabel(QLabel):

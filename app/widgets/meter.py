@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from app.theme import Text, Tokens, font, tokens
 from app.widgets.labels import label
+from app.widgets.tips import plain_tip
 
 
 class Share(StrEnum):
@@ -91,7 +92,7 @@ class BudgetBar(QWidget):
         said = ", ".join(f"{number(budget.share(share))} {share}" for share in Share if budget.share(share))
         text = f"{budget.name}: {said or 'nothing used'}; {left_text(budget)}"
         self.setAccessibleName(text)
-        self.setToolTip(text)
+        self.setToolTip(plain_tip(text))
         self.update()
 
     def sizeHint(self) -> QSize:

@@ -11,7 +11,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QCheckBox, QFrame, QGridLayout, QSizePolicy, QWidget
 
 from app.panels.inbox.inline_button import InlineButton
-from app.panels.inbox.row_text import command_line, meta_words
+from app.panels.inbox.row_text import command_line, meta_words, one_line
 from app.panels.inbox.sheet import CommandSheet, Fact
 from app.panels.inbox.wrapped_text import WrappedText
 from app.theme import Shape, Text, Tone, draw_shape, tokens
@@ -26,6 +26,7 @@ from app.widgets import (
     column,
     copy_text,
     label,
+    plain_tip,
     row,
     spoken,
 )
@@ -207,9 +208,9 @@ class CommandSection(QWidget):
     def show_sheet(self, sheet: CommandSheet, extra_limits: Sequence[Fact] = ()) -> None:
         """Show another command."""
         self._program.set_text(sheet.program)
-        self._program.setToolTip(sheet.program_tip)
+        self._program.setToolTip(plain_tip(sheet.program_tip))
         self._digest.set_text(sheet.program_note)
-        self._digest.setToolTip(sheet.program_tip)
+        self._digest.setToolTip(plain_tip(sheet.program_tip))
         self._shell.say(sheet.shell, Tone.WARN)
         self.command.set_elements(sheet.elements)
         length = sum(len(element.text) for element in sheet.elements)
@@ -473,7 +474,7 @@ class Alike(QWidget):
             words = meta_words(member, self._times)
             box = check_box(
                 f"WO-{member.number}",
-                f"Approve {spoken(member.title)} together with the others",
+                plain_tip(f"Approve “{one_line(member.title)}” together with the others"),
                 on=member.approval_id not in off,
                 parent=self,
             )
