@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import Qt
-
 
 def plain_tip(text: str) -> str:
     """Give what to pass to ``setToolTip`` so that ``text`` is shown as it is, whatever it looks like."""
-    if not Qt.mightBeRichText(text):
+    if "<" not in text:
+        # Qt takes nothing without a tag for markup.
         return text
     lines = "<br>".join(escape(line) for line in text.splitlines())
     return f"<p style='white-space:pre-wrap'>{lines}</p>"
