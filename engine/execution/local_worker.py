@@ -124,8 +124,8 @@ class LocalWorker:
         If this is cancelled, claiming goes on as before.
         """
         was_claiming = self._repeating is not None
-        await self._stop_claiming()
         try:
+            await self._stop_claiming()
             while self._running:
                 await asyncio.wait(self._running)
         except asyncio.CancelledError:
@@ -137,8 +137,10 @@ class LocalWorker:
         repeating, self._repeating = self._repeating, None
         if repeating is not None:
             repeating.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await repeating
+            # Not `await repeating`: a cancellation of who waits here would be taken for the end of claiming.
+            await asyncio.wait((repeating,))
+            if not repeating.cancelled():
+                repeating.result()
 
     def request_stop(self, attempt_id: str) -> None:
         """Ask for the end of a running attempt; nothing happens if it has ended."""
