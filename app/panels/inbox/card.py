@@ -224,7 +224,7 @@ class CardView(QWidget):
 
     def _build_body(self, pad: int) -> QWidget:
         body = QWidget()
-        lines = column(body, margins=(pad, 4, pad, 16), gap=14)
+        lines = column(body, margins=(pad, 8, pad, 16), gap=14)
         self._differences = Differences(body)
         lines.addWidget(self._differences)
         self._command = CommandSection("What runs", COMMAND, body)

@@ -244,7 +244,7 @@ class InboxView(PageView):
         self._wanted = approval_id
         self._model.keep(approval_id)
         at = self._model.row_of(approval_id)
-        if at >= 0 and at != self._list.currentIndex().row():
+        if at != self._list.currentIndex().row():
             self._list.choose(at)
         if self._card.card is None or self._card.card.approval_id != approval_id:
             self._card.wait()

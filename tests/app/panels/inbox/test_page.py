@@ -434,6 +434,7 @@ async def test_a_request_that_is_not_in_the_queue_can_be_shown(desk: MakeDesk) -
     await one.settle()
     assert one.shown() == "A2"
     assert one.acts() == {Act.SHOW_ORDER}
+    assert not one.list.currentIndex().isValid(), "no row is marked that is not on the card"
     one.view.show_subject("W1")
     await one.settle()
     assert one.shown() == "A1"
