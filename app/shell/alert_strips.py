@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from app.alerts import Alert, Alerts
@@ -39,6 +39,7 @@ class AlertStrips(QWidget):
         super().__init__(parent)
         self._alerts = alerts
         self._strips: list[QWidget] = []
+        self._announced: dict[str, str] = {}
         self._column = column(self)
         self.setAccessibleName("Alerts")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
@@ -51,6 +52,7 @@ class AlertStrips(QWidget):
             old.hide()
             old.deleteLater()
         shown = self._alerts.shown()
+        self._announce(shown)
         self._strips = [_Strip(alert, self._alerts, self) for alert in shown[:_MOST_SHOWN]]
         if len(shown) > _MOST_SHOWN:
             more = Alert("more", f"{len(shown) - _MOST_SHOWN} more.", "They show when these are settled.")
@@ -59,6 +61,16 @@ class AlertStrips(QWidget):
             self._column.addWidget(strip)
             strip.show()
         self.setVisible(bool(self._strips))
+
+    def _announce(self, shown: tuple[Alert, ...]) -> None:
+        """Let a screen reader say what is new, in its own time."""
+        words = {alert.key: f"{alert.what} {alert.means}" for alert in shown}
+        for key, said in words.items():
+            if self._announced.get(key) != said:
+                event = QAccessibleAnnouncementEvent(self, said)
+                event.setPoliteness(QAccessible.AnnouncementPoliteness.Polite)
+                QAccessible.updateAccessibility(event)
+        self._announced = words
 
 
 class _Strip(QFrame):

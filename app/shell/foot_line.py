@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from app.session import Session
 from app.theme import Shape, Text, Tone, draw_shape, font, tokens
-from app.widgets import label, number, row
+from app.widgets import label, number, row, set_role
 from engine.states import HoldKind, NodeKind
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ class _Fact(QWidget):
         self.setAccessibleName(f"{self._name} {value}")
         if self._figure is not None:
             self._figure.show_tone(tone, shape)
+        else:
+            set_role(self._value, "unknown" if tone is Tone.UNKNOWN else "")
 
 
 class _Figure(QWidget):

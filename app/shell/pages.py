@@ -49,9 +49,9 @@ class Page:
     """One entry of the rail.
 
     ``make`` builds the widget when the page is first shown. ``count`` reads the number beside the word from the
-    engine's status (0 shows nothing); ``tone`` is the number's tone, LIVE for what waits for a person.
-    ``search_hint`` is what the search field says on this page; without it there is nothing to search. ``keys``
-    are the page's own keys and what they do, for Help > Keyboard.
+    engine's status (0 shows nothing); ``tone`` is the number's tone, and ``waits`` fills it, for what waits for
+    a person. ``search_hint`` is what the search field says on this page; without it there is nothing to search.
+    ``keys`` are the page's own keys and what they do, for Help > Keyboard.
     """
 
     key: str
@@ -59,5 +59,6 @@ class Page:
     make: Callable[[Session], PageView]
     count: Callable[[EngineStatus], int] | None = None
     tone: Tone = Tone.NEUTRAL
+    waits: bool = False
     search_hint: str = ""
     keys: tuple[tuple[str, str], ...] = ()

@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QSizePolicy, QWidget
 
 from app.shell.pages import Page
-from app.theme import Text, Tone, font, spacing, tokens
+from app.theme import Text, font, spacing, tokens
 from app.widgets import badge_size, column, paint_badge
 
 _WIDTH = 168
@@ -77,7 +77,7 @@ class RailButton(QAbstractButton):
         small = font(Text.SMALL_STRONG)
         size = badge_size(text, None, small)
         place = QPointF(words.right() - size.width(), words.center().y() - size.height() / 2)
-        paint_badge(painter, place, text, self.page.tone, None, small, solid=self.page.tone is Tone.LIVE)
+        paint_badge(painter, place, text, self.page.tone, None, small, solid=self.page.waits)
 
 
 class NavigationRail(QFrame):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from app.first_start import open_scratch_workspace
+from app.panels.evidence import PAGE as EVIDENCE
 from app.panels.inbox import PAGE as INBOX
+from app.panels.journal import PAGE as JOURNAL
 from app.panels.work_orders import PAGE as WORK_ORDERS
 from app.shell.commands import Extras
 from app.shell.pages import Page
+from app.wizards.import_work_orders import import_work_orders
+from app.wizards.new_work_order import new_work_order
 
 
 def registered_pages() -> tuple[Page, ...]:
     """Every page there is. Importing a page costs nothing; it is built when it is first shown."""
-    return (INBOX, WORK_ORDERS)
+    return (INBOX, WORK_ORDERS, EVIDENCE, JOURNAL)
 
 
 def registered_extras() -> Extras:
     """The commands beyond those of the shell."""
-    return Extras(guided_tour=open_scratch_workspace)
+    return Extras(new_work_order, import_work_orders, open_scratch_workspace)

@@ -39,7 +39,7 @@ class Recording(PageView):
 
 
 PAGES = (
-    Page("inbox", "Inbox", Recording, lambda said: said.pending_approvals, Tone.LIVE, "Search requests"),
+    Page("inbox", "Inbox", Recording, lambda said: said.pending_approvals, Tone.LIVE, True, "Search requests"),
     Page(
         "work_orders",
         "Work orders",
