@@ -14,14 +14,14 @@ import logging
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from engine.actors import ENGINE
 from engine.clock import LONGEST_SLEEP_MS, Clock
 from engine.dispatch.admission import Admission, admit, refuse_drifted, refuse_unplannable
-from engine.dispatch.approvals import approval_row
+from engine.dispatch.approvals import Sealed, approval_row
 from engine.dispatch.delivery import (
     Delivery,
     acknowledge,
@@ -33,7 +33,7 @@ from engine.dispatch.delivery import (
 )
 from engine.dispatch.differences import differences
 from engine.dispatch.plan import plan_from_json
-from engine.dispatch.planning import PlannedStep, Planner
+from engine.dispatch.planning import PlannedStep, Planner, Step
 from engine.dispatch.steps import step_of_task
 from engine.errors import Fenced, PraxisError, Refused, StaleEpoch, StorageClosed, WrongState
 from engine.execution.blobs import BlobStore
@@ -225,7 +225,7 @@ class LocalWorker:
                 claim.id,
                 LOCAL_WORKER_ID,
                 self._epoch,
-                planned.sealed,
+                await self._seal_afresh(step, planned),
                 differences(plan_from_json(json.loads(approved.plan)), planned.prepared.plan),
                 step.spec.approval_life_ms,
                 control=True,
@@ -239,6 +239,13 @@ class LocalWorker:
             await self._release(claim, error.what)
             return None
         return admission, planned
+
+    async def _seal_afresh(self, step: Step, planned: PlannedStep) -> Sealed:
+        """What is asked for after drift: a step of its own, over the workspace as it is now."""
+        if not step.covered:
+            return planned.sealed
+        alone = replace(step, covered=False)
+        return (await asyncio.get_running_loop().run_in_executor(None, self._planner.plan, alone)).sealed
 
     async def _renew(self, claim: Claim) -> None:
         """Keep the lease while the plan is made again; a big workspace may take longer than one lease."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,25 @@ async def test_submitting_twice_with_one_key_is_one_order(
     first = await engine.submit(work_order(), agent, key="call-1")
     assert (await engine.submit(work_order(), agent, key="call-1")).id == first.id
     assert len(await engine.work_orders()) == 1
+
+
+async def test_a_drifted_validation_is_asked_once_more_and_then_runs(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], workspace: Path, actor: Actor, agent: Actor
+) -> None:
+    """E-41, E-42b: what was covered drifts; the new request stands alone, and one approval of it is enough."""
+    check = workspace / "check.py"
+    check.write_text("raise SystemExit(0)")
+    spec = work_order("open('check.py', 'a').write('  # edited')")
+    judged_by = replace(
+        spec.validation, command=CommandSpec((sys.executable, "check.py"), max_cost=1, time_limit_ms=30_000)
+    )
+    order = await engine.submit(replace(spec, validation=judged_by), agent)
+    (row,) = await engine.inbox()
+    await engine.approve(row.approval_id, actor, seal=row.seal, covers_validation=True)
+    await has_pending(engine)
+    (again,) = await engine.inbox()
+    card = await engine.approval(again.approval_id)
+    assert [line.field for line in card.differences] == ["input check.py"]
+    assert card.plan["state"]["kind"] == "files"
+    await engine.approve(again.approval_id, actor, seal=again.seal)
+    await state_is(engine, order.id, WorkOrderState.AWAITING_ACCEPTANCE)
