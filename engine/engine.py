@@ -24,6 +24,7 @@ from engine.control.holds import Node
 from engine.dispatch import approvals, budgets
 from engine.dispatch.approvals import Sealed, ask_approval, expire_approvals
 from engine.dispatch.delivery import settle_abandoned_attempts
+from engine.dispatch.differences import Difference
 from engine.dispatch.planning import Planner, lane_of, read_secret_key
 from engine.dispatch.steps import step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order, work_order_row
@@ -312,10 +313,14 @@ class Engine:
     async def ask_again(self, task_id: str, actor: Actor) -> ApprovalCard:
         """Plan a READY task afresh and ask for its approval again."""
         self._authorize(actor, "submit")
-        step, previous = await self._storage.read(step_of_task, task_id)
+        step, asked = await self._storage.read(step_of_task, task_id)
         planned = await asyncio.to_thread(self._planner.plan, step)
         approval_id = await self._write(
-            partial(ask_approval, previous_id=previous),
+            partial(
+                ask_approval,
+                previous_id=asked.approval_id if asked else None,
+                differences=asked.changes(planned) if asked else (),
+            ),
             task_id,
             planned.sealed,
             actor,
@@ -595,14 +600,19 @@ class Engine:
         """Ask for the approval of every READY task of an active work order that has no request yet."""
         async with self._asking:
             for task_id in await self._storage.read(_unasked, self.settings.recovery_batch):
-                step, previous = await self._storage.read(step_of_task, task_id)
+                step, asked = await self._storage.read(step_of_task, task_id)
                 try:
                     planned = await asyncio.to_thread(self._planner.plan, step)
                 except PraxisError as error:
                     await self._storage.write(_cannot_ask, task_id, str(error))
                     continue
                 await self._storage.write(
-                    _ask_if_missing, task_id, planned.sealed, step.spec.approval_life_ms, previous
+                    _ask_if_missing,
+                    task_id,
+                    planned.sealed,
+                    step.spec.approval_life_ms,
+                    asked.approval_id if asked else None,
+                    asked.changes(planned) if asked else (),
                 )
 
     def _on_changes(self, changes: ChangeSet) -> None:
@@ -629,7 +639,14 @@ def _unasked(rx: Rx, limit: int) -> tuple[str, ...]:
 
 
 def _ask_if_missing(
-    tx: Tx, task_id: str, sealed: Sealed, life_ms: int, previous: str | None, *, now: Instant
+    tx: Tx,
+    task_id: str,
+    sealed: Sealed,
+    life_ms: int,
+    previous: str | None,
+    found: tuple[Difference, ...],
+    *,
+    now: Instant,
 ) -> None:
     """Ask unless somebody has asked, or the task has moved on, since it was found."""
     task = task_row(tx, task_id)
@@ -638,7 +655,7 @@ def _ask_if_missing(
         "SELECT 1 FROM approval WHERE task_id = ? AND state IN ('PENDING', 'APPROVED')", (task_id,)
     )
     if task["state"] == TaskState.READY and order["state"] == WorkOrderState.ACTIVE and asked is None:
-        ask_approval(tx, task_id, sealed, ENGINE, life_ms, now=now, previous_id=previous)
+        ask_approval(tx, task_id, sealed, ENGINE, life_ms, now=now, previous_id=previous, differences=found)
 
 
 def _cannot_ask(tx: Tx, task_id: str, reason: str, *, now: Instant) -> None:
