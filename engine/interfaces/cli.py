@@ -29,6 +29,7 @@ from engine.interfaces.cli_deciding import add_deciding_commands
 from engine.interfaces.cli_looking import add_looking_commands
 from engine.interfaces.cli_output import Output, prepare_streams, shown
 from engine.interfaces.cli_session import EXIT_CODES, EXIT_INTERRUPTED, Session, Unexpected
+from engine.interfaces.journal_export import ExportForm
 from engine.version import VERSION
 
 EXIT_UNEXPECTED = 1
@@ -103,9 +104,9 @@ async def journal_export(
         typer.Option("--output", "-o", metavar="FILE", help="The file to write; stdout without it."),
     ] = None,
     form: Annotated[
-        cli_journal.ExportForm,
+        ExportForm,
         typer.Option("--form", help="JSON lines, or CSV with text kept from being a formula."),
-    ] = cli_journal.ExportForm.JSONL,
+    ] = ExportForm.JSONL,
     work_order: Annotated[
         str | None, typer.Option("--work-order", metavar="WO-118", help="Only what belongs to it.")
     ] = None,
