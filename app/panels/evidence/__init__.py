@@ -10,5 +10,19 @@ def _running(status: EngineStatus) -> int:
     return status.running
 
 
-PAGE = Page("evidence", "Evidence", EvidencePage, count=_running, tone=Tone.LIVE)
+PAGE = Page(
+    "evidence",
+    "Evidence",
+    EvidencePage,
+    count=_running,
+    tone=Tone.LIVE,
+    keys=(
+        ("Up, Down", "Choose an attempt"),
+        ("Enter, Right", "Go on to its evidence"),
+        ("End", "In the output: go to the end and follow"),
+        ("Ctrl+Home", "In the output: go to the start of the file"),
+        ("Ctrl+Shift+F", "Find in the output"),
+        ("F3, Shift+F3", "Next and previous match"),
+    ),
+)
 """The page as the shell's rail lists it; its number is what runs now."""

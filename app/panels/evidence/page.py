@@ -16,7 +16,7 @@ from app.panels.evidence.row_text import card, describe, explain
 from app.panels.evidence.summary import SummaryView
 from app.panels.inbox.inline_button import InlineButton
 from app.panels.prose import prose
-from app.panels.rows import CardDelegate, Column, Refresh, RowFeed, RowList, RowModel
+from app.panels.rows import CardDelegate, Column, OwnedTasks, Refresh, RowFeed, RowList, RowModel
 from app.panels.words import folder_name, order_name, stage_name
 from app.panels.work_orders.attempt_words import IN_FLIGHT, attempt_look
 from app.panels.work_orders.decisions import stop
@@ -54,6 +54,7 @@ class EvidencePage(PageView):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
+        self._tasks = OwnedTasks(session, self)
         self._wanted = ""
         self._view: EvidenceView | None = None
         self._touched: set[str] = set()
@@ -66,8 +67,8 @@ class EvidencePage(PageView):
             self,
         )
         self._feed = RowFeed(self._model, self._read_page, _key, changed_first=False)
-        self._catch_up = Refresh(session, self._take_changes, "catch up with attempts")
-        self._reread = Refresh(session, self._read_evidence, "read evidence")
+        self._catch_up = Refresh(self._tasks, self._take_changes, "catch up with attempts")
+        self._reread = Refresh(self._tasks, self._read_evidence, "read evidence")
         self._around = QTimer(self, interval=AROUND_MS, singleShot=True)
         self._around.timeout.connect(self._catch_up.ask)
         self._build()
@@ -77,7 +78,7 @@ class EvidencePage(PageView):
         self._list.chosen.connect(self._on_chosen)
         self._list.opened.connect(self._tabs.setFocus)
         session.changed.connect(self._on_changes)
-        session.spawn(self._feed.start(), "read the attempts")
+        self._tasks.spawn(self._feed.start(), "read the attempts")
 
     # --------------------------------------------------------------------------------- what the shell asks
 
@@ -183,9 +184,9 @@ class EvidencePage(PageView):
         self._tabs = QTabWidget()
         self._tabs.setDocumentMode(True)
         self._tabs.setAccessibleName("Parts of the evidence")
-        self._summary = SummaryView(session.times, session.spawn, session.engine.verify_blob)
-        self._output = OutputView(session.spawn)
-        self._artifacts = ArtifactsView(session.spawn, self._blobs.path, session.engine.verify_blob)
+        self._summary = SummaryView(session.times, self._tasks.spawn, session.engine.verify_blob)
+        self._output = OutputView(self._tasks.spawn)
+        self._artifacts = ArtifactsView(self._tasks.spawn, self._blobs.path, session.engine.verify_blob)
         self._changes = ChangesView()
         self._judged = JudgedView(session.times, self.show_subject)
         for name, part in (
@@ -207,10 +208,10 @@ class EvidencePage(PageView):
         )
 
     def _filter_changed(self) -> None:
-        self._session.spawn(self._feed.start(), "read the attempts")
+        self._tasks.spawn(self._feed.start(), "read the attempts")
 
     def _read_more(self) -> None:
-        self._session.spawn(self._feed.more(), "read more attempts")
+        self._tasks.spawn(self._feed.more(), "read more attempts")
 
     def _filled(self) -> None:
         if self._wanted and (place := self._model.number_of(self._wanted)) >= 0:
@@ -264,7 +265,7 @@ class EvidencePage(PageView):
 
     def _select(self, attempt: AttemptRow) -> None:
         label_ = f"{order_name(attempt.number)} · {folder_name(attempt.workspace)}"
-        self._session.select(Selection(NodeKind.WORK_ORDER, attempt.work_order_id, label_))
+        self.act_on(Selection(NodeKind.WORK_ORDER, attempt.work_order_id, label_))
 
     async def _read_evidence(self) -> None:
         wanted = self._wanted
@@ -275,6 +276,7 @@ class EvidencePage(PageView):
         except NotFound:
             if wanted == self._wanted:
                 self._view = None
+                self.act_on(None)
                 self._nothing.say("There is no such attempt", "It is not in the data folder.")
                 self._stack.setCurrentIndex(0)
             return
@@ -285,6 +287,8 @@ class EvidencePage(PageView):
         before, self._view = self._view, view
         attempt = view.attempt
         evidence = _typed(view)
+        if before is None or before.attempt.id != attempt.id:
+            self._select(attempt)
         self._title.set_text(attempt.title)
         self._badges[0].show_look(attempt_look(attempt))
         judged = view.validation is not None and view.validation.attempt_id == attempt.id

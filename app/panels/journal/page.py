@@ -14,7 +14,7 @@ from app.panels.inbox.sheet import Fact
 from app.panels.journal.feed import JournalFeed
 from app.panels.journal.verifying import Verifying
 from app.panels.journal.words import detail_text, detail_words, journal_line, kind_words
-from app.panels.rows import Column, Refresh, RowModel, RowTable
+from app.panels.rows import Column, OwnedTasks, Refresh, RowModel, RowTable
 from app.panels.words import actor_words, order_name, plain_tip
 from app.session import Changes, Session
 from app.shell.pages import PageView
@@ -44,6 +44,7 @@ class JournalView(PageView):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
+        self._tasks = OwnedTasks(session, self)
         self._order: tuple[str, str] | None = None
         self._text = ""
         self._problem = ""
@@ -65,7 +66,7 @@ class JournalView(PageView):
             self,
         )
         self._feed = JournalFeed(session.engine, self._model, _searched)
-        self._catch_up = Refresh(session, self._take_new, "catch up with the journal")
+        self._catch_up = Refresh(self._tasks, self._take_new, "catch up with the journal")
         self._build()
         self._model.more_wanted.connect(self._read_more)
         self._model.edited.connect(self._say_count)
@@ -74,17 +75,17 @@ class JournalView(PageView):
         self._table.opened.connect(self._detail.setFocus)
         session.changed.connect(self._on_changes)
         times.changed.connect(self._zone_changed)
-        session.spawn(self._feed.start(), "read the journal")
+        self._tasks.spawn(self._feed.start(), "read the journal")
 
     # --------------------------------------------------------------------------------- what the shell asks
 
     def show_subject(self, subject_id: str) -> None:
         """Show only the rows of a work order."""
-        self._session.spawn(self._filter_by_order(subject_id), "filter the journal")
+        self._tasks.spawn(self._filter_by_order(subject_id), "filter the journal")
 
     def search(self, text: str) -> None:
         """Show rows that hold ``text`` in kind, actor or details; ``WO-118`` in it means that work order."""
-        self._session.spawn(self._search(text.strip()), "search the journal")
+        self._tasks.spawn(self._search(text.strip()), "search the journal")
 
     def focus_first(self) -> None:
         """The rows."""
@@ -179,7 +180,7 @@ class JournalView(PageView):
             self._catch_up.ask()
 
     def _read_more(self) -> None:
-        self._session.spawn(self._feed.more(), "read older journal rows")
+        self._tasks.spawn(self._feed.more(), "read older journal rows")
 
     def _zone_changed(self) -> None:
         self._table.viewport().update()
@@ -217,7 +218,7 @@ class JournalView(PageView):
 
     def _clear_filter(self) -> None:
         self._order, self._text = None, ""
-        self._session.spawn(self._read_filtered(), "read the journal")
+        self._tasks.spawn(self._read_filtered(), "read the journal")
 
     def _say_count(self) -> None:
         loaded = self._model.rowCount()

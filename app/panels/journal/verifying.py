@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from PySide6.QtWidgets import QProgressBar, QWidget
 from shiboken6 import isValid
@@ -22,7 +23,7 @@ class Verifying(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[Any] | None = None
         lines = column(self)
         self._running = QWidget(self)
         line = row(self._running, margins=(18, 8, 18, 8), gap=10)
@@ -56,26 +57,26 @@ class Verifying(QWidget):
             self._result.say("", Tone.OK)
             self._show_progress(0, 0)
             self._running.show()
-            self._task = self._session.spawn(self._verify(), "verify the journal")
+            verify = self._session.engine.verify_journal(self._show_progress)
+            self._task = self._session.spawn(verify, "verify the journal")
+            self._task.add_done_callback(self._ended)
 
     def stop(self) -> None:
         """Stop; nothing is known then."""
         if self._task is not None:
             self._task.cancel()
 
-    async def _verify(self) -> None:
-        try:
-            report = await self._session.engine.verify_journal(self._show_progress)
-        except asyncio.CancelledError:
-            if isValid(self):
-                self._result.say("Stopped. Whether the whole chain is true is not known.", Tone.NEUTRAL)
-            raise
-        finally:
-            self._task = None
-            if isValid(self):
-                self._running.hide()
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._task = None
         if not isValid(self):
             return
+        self._running.hide()
+        if task.cancelled():
+            self._result.say("Stopped. Whether the whole chain is true is not known.", Tone.NEUTRAL)
+            return
+        if task.exception() is not None:
+            return
+        report = task.result()
         rows = f"{number(report.rows)} {'row' if report.rows == 1 else 'rows'}"
         if report.sound:
             head = short_digest(report.head_hash)

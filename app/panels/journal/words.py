@@ -14,6 +14,7 @@ _TELLING = ("outcome", "verdict", "state", "kind", "purpose", "title", "reason",
 """Detail fields that are shown with the row, in this order; the rest is in the details."""
 
 _LONGEST = 160
+_SHORT = 48
 
 
 def kind_words(kind: str) -> str:
@@ -32,8 +33,24 @@ def detail_words(detail: Mapping[str, Any]) -> str:
             parts.append(state_word(value) if value.isupper() else value.removesuffix("."))
         elif isinstance(value, int | float) and not isinstance(value, bool):
             parts.append(f"{name.replace('_', ' ')} {value}")
+    if not parts:
+        parts = [
+            f"{name.replace('_', ' ')} {_plain(value)}" for name, value in detail.items() if _is_short(value)
+        ]
     text = " · ".join(parts)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _is_short(value: object) -> bool:
+    return value is not None and not isinstance(value, Mapping) and 0 < len(_plain(value)) <= _SHORT
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
 
 
 def detail_text(detail: Mapping[str, Any]) -> str:

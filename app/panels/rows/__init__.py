@@ -4,6 +4,7 @@ from app.panels.rows.badge_delegate import BadgeDelegate
 from app.panels.rows.card import Card, CardBadge, CardDelegate, CardLine
 from app.panels.rows.feed import RowFeed
 from app.panels.rows.model import Column, Roles, RowModel
+from app.panels.rows.owned import OwnedTasks
 from app.panels.rows.refresh import Refresh
 from app.panels.rows.row_list import RowList
 from app.panels.rows.table import RowTable
@@ -16,6 +17,7 @@ __all__ = [
     "CardDelegate",
     "CardLine",
     "Column",
+    "OwnedTasks",
     "Refresh",
     "Roles",
     "RowFeed",

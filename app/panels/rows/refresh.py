@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from app.session import Session
+from app.panels.rows.owned import OwnedTasks
 
 PAUSE_SECONDS = 0.1
 """The least time between two reads of one thing."""
@@ -14,8 +14,8 @@ PAUSE_SECONDS = 0.1
 class Refresh:
     """Runs ``read`` when asked. Askings that come while it runs become one more run afterwards."""
 
-    def __init__(self, session: Session, read: Callable[[], Awaitable[None]], name: str) -> None:
-        self._session = session
+    def __init__(self, tasks: OwnedTasks, read: Callable[[], Awaitable[None]], name: str) -> None:
+        self._tasks = tasks
         self._read = read
         self._name = name
         self._running = False
@@ -26,7 +26,7 @@ class Refresh:
         self._stale = True
         if not self._running:
             self._running = True
-            self._session.spawn(self._run(), self._name)
+            self._tasks.spawn(self._run(), self._name)
 
     async def _run(self) -> None:
         try:

@@ -15,5 +15,6 @@ PAGE = Page(
     WorkOrdersView,
     count=_open,
     search_hint="Search work orders by title, folder, project or number",
+    keys=(("Up, Down", "Choose a work order"), ("Enter, Right", "Go on to its story")),
 )
 """The page as the shell's rail lists it."""

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
-from app.panels.rows import CardDelegate, Column, Refresh, RowFeed, RowList, RowModel
+from app.panels.rows import CardDelegate, Column, OwnedTasks, Refresh, RowFeed, RowList, RowModel
 from app.panels.words import folder_name, order_name
 from app.panels.work_orders.blocks import Doings
 from app.panels.work_orders.decisions import decide, stop
@@ -51,6 +51,7 @@ class WorkOrdersView(PageView):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
+        self._tasks = OwnedTasks(session, self)
         self._text = ""
         self._wanted = ""
         self._touched: set[str] = set()
@@ -62,9 +63,9 @@ class WorkOrdersView(PageView):
             self,
         )
         self._feed = RowFeed(self._model, self._read_page, _key, changed_first=True)
-        self._catch_up = Refresh(session, self._take_changes, "catch up with work orders")
-        self._reread = Refresh(session, self._read_story, "read a work order")
-        self._again = Refresh(session, self._read_visible, "read the work orders in view")
+        self._catch_up = Refresh(self._tasks, self._take_changes, "catch up with work orders")
+        self._reread = Refresh(self._tasks, self._read_story, "read a work order")
+        self._again = Refresh(self._tasks, self._read_visible, "read the work orders in view")
         self._around = QTimer(self, interval=AROUND_MS, singleShot=True)
         self._around.timeout.connect(self._again.ask)
         self._build()
@@ -75,8 +76,7 @@ class WorkOrdersView(PageView):
         self._list.opened.connect(self._story.focus_body)
         session.changed.connect(self._on_changes)
         session.status_changed.connect(self._on_status)
-        session.selection_changed.connect(self._on_selection)
-        session.spawn(self._feed.start(), "read the work orders")
+        self._tasks.spawn(self._feed.start(), "read the work orders")
 
     # --------------------------------------------------------------------------------- what the shell asks
 
@@ -191,10 +191,10 @@ class WorkOrdersView(PageView):
         )
 
     def _filter_changed(self) -> None:
-        self._session.spawn(self._feed.start(), "read the work orders")
+        self._tasks.spawn(self._feed.start(), "read the work orders")
 
     def _read_more(self) -> None:
-        self._session.spawn(self._feed.more(), "read more work orders")
+        self._tasks.spawn(self._feed.more(), "read more work orders")
 
     def _filled(self) -> None:
         """After the first page, or another filter: choose again what was chosen."""
@@ -259,13 +259,6 @@ class WorkOrdersView(PageView):
         self.act_on(_selection(order))
         self._reread.ask()
 
-    def _on_selection(self, selection: Selection) -> None:
-        """Follow a selection made elsewhere, if that work order is in the list."""
-        if selection.kind is NodeKind.WORK_ORDER and selection.id != self._wanted:
-            place = self._model.number_of(selection.id)
-            if place >= 0:
-                self._list.choose(place)
-
     async def _read_story(self) -> None:
         wanted = self._wanted
         if not wanted:
@@ -275,6 +268,7 @@ class WorkOrdersView(PageView):
         except NotFound:
             if wanted == self._wanted:
                 self._wanted = ""
+                self.act_on(None)
                 self._choose_one.say("This work order is gone", "It is not in the data folder any more.")
                 self._stack.setCurrentWidget(self._choose_one)
             return

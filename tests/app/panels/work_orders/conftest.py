@@ -1,5 +1,6 @@
 """What the tests of this page share."""
 
+from tests.app.panels.evidence.conftest import until
 from tests.app.panels.work_orders.console import console
 
-__all__ = ["console"]
+__all__ = ["console", "until"]
