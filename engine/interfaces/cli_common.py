@@ -71,10 +71,10 @@ class Common:
     def under(self, later: Common) -> Common:
         """These, where ``later`` (given after the command) says nothing."""
         return Common(
-            later.data or self.data,
+            self.data if later.data is None else later.data,
             later.as_json or self.as_json,
-            later.as_script or self.as_script,
-            later.as_agent or self.as_agent,
+            self.as_script if later.as_script is None else later.as_script,
+            self.as_agent if later.as_agent is None else later.as_agent,
         )
 
     def session(self, command: str) -> Session:
@@ -118,6 +118,8 @@ def command(app: typer.Typer, name: str) -> Callable[[_Command], _Command]:
                     asyncio.run(_awaited(function(session, **values)))
             except (PraxisError, BrokenPipeError, typer.Abort, typer.Exit):
                 raise
+            except KeyboardInterrupt as error:
+                raise typer.Abort from error
             except Exception as error:
                 raise Unexpected(error, record_unexpected(session.folder, error)) from error
 

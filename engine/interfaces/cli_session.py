@@ -91,7 +91,7 @@ class Session:
             engine = await Engine.open(self.folder, automatic=False, program=f"praxis {self.command}")
         except FolderInUse as in_use:
             try:
-                remote = await Remote.connect(self.folder)
+                remote = await Remote.connect(self.folder, seconds=OWNER_SECONDS)
             except ChannelError as error:
                 raise _OwnerBusy(_unreachable(in_use, error)) from None
             try:
