@@ -34,7 +34,8 @@ from app.widgets import Times
 from app.widgets.dialogs import error_dialog, opened
 from engine.actors import Actor, ActorKind
 from engine.engine import Engine
-from engine.errors import FolderInUse, PraxisError, StorageError
+from engine.errors import ChannelError, FolderInUse, PraxisError, StorageError
+from engine.interfaces.channel import Channel
 
 PROGRAM = "praxis-console"
 DATABASE = "praxis.sqlite"
@@ -112,7 +113,7 @@ async def _supervise(app: QApplication, folder: Path, name: str) -> int:
     """The console as a person uses it."""
     is_first_start = not (folder / DATABASE).exists()
     try:
-        async with open_console(app, folder) as window:
+        async with open_console(app, folder) as window, _listening(window.session):
             faults = Faults(log_folder(folder))
             faults.install()
             try:
@@ -124,6 +125,21 @@ async def _supervise(app: QApplication, folder: Path, name: str) -> int:
     except StorageError as error:
         return await _cannot_open(app, error)
     return 0
+
+
+@asynccontextmanager
+async def _listening(session: Session) -> AsyncIterator[None]:
+    """Let this user's other processes ask the engine while the console is open; without that it works too."""
+    try:
+        channel = await Channel.listen(session.engine, session.engine.folder, program=PROGRAM)
+    except ChannelError as error:
+        session.alerts.show(Alert("channel", error.what, error.means, dismissable=True))
+        yield
+        return
+    try:
+        yield
+    finally:
+        await channel.close()
 
 
 async def _until_quit(

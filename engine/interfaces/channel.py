@@ -117,21 +117,21 @@ class Channel:
         before the engine. ``program`` is what the note in the folder calls this process. Raises
         `ChannelError` if there is no private place to listen at.
         """
-        key, address = own_key(folder), fresh_address(folder)
-        family = "AF_PIPE" if sys.platform == "win32" else "AF_UNIX"
         limits = limits or ChannelLimits()
+        family = "AF_PIPE" if sys.platform == "win32" else "AF_UNIX"
         try:
+            key, address = own_key(folder), fresh_address(folder)
             listener = Listener(address, family, backlog=limits.peers)
         except OSError as error:
-            raise ChannelError(
-                f"The local channel cannot listen at {address}: {error}.",
-                means="The engine works, but praxis and agents cannot reach it.",
-                do="Start it again; if that does not help, restart the computer.",
-            ) from error
+            raise _cannot_listen(error) from error
         channel = cls(engine, folder, key, listener, limits)
         channel._accepting.start()
         channel._reaping = asyncio.get_running_loop().create_task(channel._reap())
-        write_note(folder, ChannelNote(address, os.getpid(), program))
+        try:
+            write_note(folder, ChannelNote(address, os.getpid(), program))
+        except OSError as error:
+            await channel.close()
+            raise _cannot_listen(error) from error
         return channel
 
     async def close(self) -> None:
@@ -352,6 +352,14 @@ def _answer_bytes(
         do="Ask for fewer rows at once.",
     )
     return _answer_bytes(request_id, error=too_long)
+
+
+def _cannot_listen(error: OSError) -> ChannelError:
+    return ChannelError(
+        f"The local channel cannot listen: {error.strerror or error}.",
+        means="The engine works, but praxis and agents cannot reach it.",
+        do="Look whether the data folder and the folder for temporary files can be written to.",
+    )
 
 
 def _stopping_error() -> ChannelError:

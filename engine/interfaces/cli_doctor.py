@@ -14,7 +14,6 @@ from engine.interfaces.channel_client import EngineClient, Remote
 from engine.interfaces.channel_files import read_note
 from engine.interfaces.cli_output import shown
 from engine.interfaces.cli_session import DATABASE_NAME, LOG_FOLDER, LOG_NAME, Session
-from engine.interfaces.durations import format_size
 from engine.storage.folder_place import judge_place, these_surroundings
 from engine.storage.owner_lock import read_owner
 from engine.version import VERSION
@@ -112,7 +111,7 @@ def _lines(found: Diagnosis) -> Iterator[str]:
     if found.place_warning:
         yield f"             {shown(found.place_warning)}"
     for part, size in found.sizes.items():
-        yield f"  {part:<10} {format_size(size) if size else '0B'}"
+        yield f"  {part:<10} {size / 2**20:,.1f} MiB"
     answering = "answers" if found.owner_answers else "does not answer on the channel"
     yield f"last owner   {f'{shown(found.owner)}, {answering}' if found.owner else 'none'}"
     for name, value in found.status.items():

@@ -118,6 +118,28 @@ def test_e90_commands_reach_the_owner_and_what_is_approved_runs_there(
     assert not (folder / NOTE_NAME).exists()
 
 
+def test_e90_the_console_answers_commands(
+    praxis: Praxis, order_file: Any, folder: Path, environment: dict[str, str]
+) -> None:
+    console = subprocess.Popen(
+        [sys.executable, "-m", "app", "--data", str(folder)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**environment, "QT_QPA_PLATFORM": "offscreen", "PYTHONWARNINGS": "default"},
+    )
+    try:
+        until_true(lambda: read_note(folder) is not None, console)
+        found = praxis("doctor", "--json").json
+        assert (found["owner_answers"], found["problems"]) == (True, [])
+        number = praxis("submit", order_file(), "--json").json[0]["number"]
+        assert approve(praxis, f"WO-{number}", "--json").json["state"] == "APPROVED"
+    finally:
+        console.terminate()
+        assert console.wait(SECONDS) == 0
+    assert read_note(folder) is None
+
+
 def test_b098_a_second_owner_is_told_who_has_the_folder(run: Run, owner: Any) -> None:
     process = owner()
     second = run("serve", "--json", ok=False)
