@@ -24,7 +24,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import Text, Tokens, font, tokens
 from app.widgets.clipboard import copy_text
-from app.widgets.escapes import spoken, visible
+from engine.dispatch.display import visible
+from engine.dispatch.display import visible_text as spoken
 
 _PAD = 10
 _GAP = 12

@@ -19,6 +19,7 @@ class SpanKind(StrEnum):
     """What a span holds: text shown as it is, or one kind of character spelled out."""
 
     PLAIN = "plain"
+    EMPTY = "empty"
     NEWLINE = "newline"
     TAB = "tab"
     CONTROL = "control"
@@ -37,6 +38,11 @@ class Span:
     kind: SpanKind
     raw: str
 
+    @property
+    def marked(self) -> bool:
+        """Whether it stands for characters that one could not see."""
+        return self.kind is not SpanKind.PLAIN
+
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # Letters, marks and symbols by category that show nothing or a blank all the same.
@@ -45,13 +51,15 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")
     for first, last in ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
     for code in range(first, last + 1)
 }
-_LINE_ENDS = {
-    "\n": "⏎ U+000A",
-    "\r": "␍ U+000D",
-    "\u2028": "⏎ U+2028",
-    "\u2029": "⏎ U+2029",
-    "\x85": "⏎ U+0085",
-}
+_LINE_ENDS = frozenset("\n\r\u2028\u2029\x85")
+_ABBREVIATIONS = {
+    0x00: "NUL", 0x07: "BEL", 0x08: "BS", 0x09: "TAB", 0x0A: "LF", 0x0B: "VT", 0x0C: "FF", 0x0D: "CR", 0x1B: "ESC",
+    0x7F: "DEL", 0x85: "NEL", 0xA0: "NBSP", 0xAD: "SHY", 0x034F: "CGJ", 0x061C: "ALM", 0x200B: "ZWSP",
+    0x200C: "ZWNJ", 0x200D: "ZWJ", 0x200E: "LRM", 0x200F: "RLM", 0x2028: "LSEP", 0x2029: "PSEP", 0x202A: "LRE",
+    0x202B: "RLE", 0x202C: "PDF", 0x202D: "LRO", 0x202E: "RLO", 0x202F: "NNBSP", 0x2060: "WJ", 0x2066: "LRI",
+    0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI", 0xFEFF: "BOM",
+}  # fmt: skip
+"""The Unicode Standard's own abbreviations, where there are such."""
 _CATEGORY_KINDS = {
     "Cc": SpanKind.CONTROL,
     "Cf": SpanKind.INVISIBLE,
@@ -70,8 +78,14 @@ def visible(text: str) -> tuple[Span, ...]:
 
     Spaces at the beginning or end of the text or of a line are spelled out, and so are two or more in a row
     anywhere, non-breaking and other blanks, combining marks without a letter or in heaps, lone surrogates and
-    characters unknown to Unicode. A run of one such character is one span, with its count.
+    characters unknown to Unicode. A run of one such character is one span, with its count. A text of no
+    characters is one span that says so.
     """
+    if not text:
+        return (Span("empty", SpanKind.EMPTY, ""),)
+    if text.isascii() and text.isprintable() and "  " not in text and text == text.strip(" "):
+        # Nearly every argument there is; one by one would block a window on a thousand of them.
+        return (Span(text, SpanKind.PLAIN, text),)
     spans: list[Span] = []
     for kind, raw in _runs(text):
         if kind is SpanKind.PLAIN:
@@ -79,8 +93,7 @@ def visible(text: str) -> tuple[Span, ...]:
             continue
         for character, group in groupby(raw):
             count = len(list(group))
-            spelled = _spelled(character) + (f" ×{count:,}" if count > 1 else "")
-            spans.append(Span(spelled, kind, character * count))
+            spans.append(Span(_spelled(character, count), kind, character * count))
     return tuple(spans)
 
 
@@ -105,7 +118,7 @@ def command_line(argv: Sequence[str]) -> str:
 
 
 def _quoted(argument: str) -> str:
-    shown = visible_text(argument)
+    shown = visible_text(argument) if argument else ""
     if _UNQUOTED.fullmatch(shown):
         return shown
     if "'" not in shown:
@@ -113,10 +126,12 @@ def _quoted(argument: str) -> str:
     return '"' + shown.replace('"', '\\"') + '"'
 
 
-def _spelled(character: str) -> str:
-    if character in _LINE_ENDS:
-        return _LINE_ENDS[character]
-    return ("⇥ " if character == "\t" else "") + f"U+{ord(character):04X}"
+def _spelled(character: str, count: int) -> str:
+    if character == " ":
+        return "1 space" if count == 1 else f"{count:,} spaces"
+    code = ord(character)
+    name = f"U+{code:04X} {_ABBREVIATIONS.get(code, '')}".rstrip()
+    return f"{name} ×{count:,}" if count > 1 else name
 
 
 def _runs(text: str) -> Iterator[tuple[SpanKind, str]]:
