@@ -18,13 +18,15 @@ from app.widgets.dialogs import (
     show_error,
 )
 from app.widgets.empty_state import EmptyState
-from app.widgets.escapes import spoken, visible
 from app.widgets.frames import column, frame, row, rule
 from app.widgets.key_value import KeyValueGrid
 from app.widgets.labels import AgeLabel, ElidedLabel, SectionLabel, label
 from app.widgets.meter import Budget, BudgetBar, BudgetWaterfall, Share, number
+from app.widgets.progress import Report, with_progress
 from app.widgets.times import Times, Zone, age_text, duration_text, until_text
 from app.widgets.tips import plain_tip
+from engine.dispatch.display import visible
+from engine.dispatch.display import visible_text as spoken
 
 __all__ = [
     "AgeLabel",
@@ -39,6 +41,7 @@ __all__ = [
     "KeyValueGrid",
     "Option",
     "Question",
+    "Report",
     "Role",
     "SectionLabel",
     "Share",
@@ -70,4 +73,5 @@ __all__ = [
     "spoken",
     "until_text",
     "visible",
+    "with_progress",
 ]
