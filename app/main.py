@@ -11,8 +11,6 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -55,7 +53,9 @@ def start(options: Options, tell: Callable[[str], None]) -> int:
     """Run what the options ask for; ``tell`` says a sentence to whoever started it. Returns the exit code."""
     app = make_application()
     if options.screenshots is not None:
-        return event_loop.run(partial(take_screenshots, app, options.screenshots, _seed()), app)
+        from app.screenshots import seed
+
+        return event_loop.run(partial(take_screenshots, app, options.screenshots, seed), app)
     if options.tour:
         return event_loop.run(partial(_tour_without_display, app, options.data, tell), app)
     folder = (options.data or Engine.default_folder()).absolute()
@@ -244,7 +244,7 @@ async def _cannot_open(app: QApplication, error: StorageError) -> int:
 # ----------------------------------------------------------------------------- without a person at the screen
 
 
-async def take_screenshots(app: QApplication, pictures: Path, seed: Seed | None) -> int:
+async def take_screenshots(app: QApplication, pictures: Path, seed: Seed) -> int:
     """Write a picture of every page in light and dark into ``pictures``, from a scratch data folder.
 
     ``seed`` fills the folder first. Files are named by page and theme, such as ``inbox-light.png``.
@@ -253,8 +253,7 @@ async def take_screenshots(app: QApplication, pictures: Path, seed: Seed | None)
     with tempfile.TemporaryDirectory(prefix="praxis-console-", ignore_cleanup_errors=True) as name:
         scratch = Path(name)
         async with open_console(app, scratch / "data") as window:
-            if seed is not None:
-                await seed(window.session.engine, scratch)
+            await seed(window.session.engine, scratch)
             window.resize(DEFAULT_SIZE)
             window.show()
             for choice in (ThemeChoice.LIGHT, ThemeChoice.DARK):
@@ -280,24 +279,14 @@ async def picture(window: MainWindow, file: Path) -> None:
 
 async def _tour_without_display(app: QApplication, data: Path | None, tell: Callable[[str], None]) -> int:
     """Run the guided tour where nobody can see it, and leave its story and pictures in a folder."""
-    if find_spec("app.tour") is None:
-        tell(
-            "No display was found, so there is nothing to show. Set DISPLAY, WAYLAND_DISPLAY or QT_QPA_PLATFORM."
-        )
-        return 2
+    from app.tour import run_tour
+
     folder = Path(tempfile.mkdtemp(prefix="praxis-console-tour-"))
     tell(
         f"No display was found: the guided tour runs without one and writes its story and pictures to {folder}"
     )
     async with open_console(app, (data or folder / "data").absolute()) as window:
         window.show()
-        await import_module("app.tour").run_tour(window, window.session, folder)
+        await run_tour(window, window.session, folder)
     tell(f"The tour has ended. Look at {folder}")
     return 0
-
-
-def _seed() -> Seed | None:
-    if find_spec("app.screenshots") is None:
-        return None
-    seed: Seed = import_module("app.screenshots").seed
-    return seed

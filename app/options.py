@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from engine.version import VERSION
+
 BROKEN_QT = "6.12.0"
 """This PySide6 counts references wrongly on Python 3.11 and ends it after a few thousand signals."""
 
@@ -57,9 +59,7 @@ def parse(arguments: Sequence[str] | None) -> Options:
         type=Path,
         help="write a picture of every page, light and dark, into this folder and end",
     )
-    parser.add_argument(
-        "--version", action="version", version=f"praxis-console {installed('praxis-console')}"
-    )
+    parser.add_argument("--version", action="version", version=f"praxis-console {VERSION}")
     found = parser.parse_args(arguments)
     return Options(found.data, found.screenshots)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 import PySide6
 from PySide6.QtCore import QUrl, qVersion
@@ -17,14 +16,7 @@ from app.session import Session
 from app.shell.pages import Page
 from app.theme import Text, font, theme
 from app.widgets import KeyValueGrid, Question, Role, SectionLabel, button, column, copy_text, opened
-
-
-def product_version() -> str:
-    """The version of the installed product, or "not installed" in a bare checkout."""
-    try:
-        return version("praxis-console")
-    except PackageNotFoundError:
-        return "not installed"
+from engine.version import VERSION
 
 
 async def show_about(window: QWidget, session: Session) -> None:
@@ -136,7 +128,7 @@ async def show_diagnostics(window: QWidget, session: Session) -> None:
 
 def _versions() -> list[tuple[str, str]]:
     return [
-        ("Version", product_version()),
+        ("Version", VERSION),
         ("Python", f"{platform.python_version()} ({sys.platform}, {platform.machine()})"),
         ("Qt", f"{qVersion()}, PySide6 {PySide6.__version__}"),
     ]

@@ -28,6 +28,7 @@ from app.shell import help as helping
 from app.shell.alert_strips import AlertStrips, StandingAlerts
 from app.shell.command_bar import CommandBar
 from app.shell.commands import Commands, Extras, WindowCommand
+from app.shell.export_journal import export_journal
 from app.shell.foot_line import FootLine
 from app.shell.geometry import SMALLEST_SIZE, fitted
 from app.shell.pages import Page, PageView
@@ -110,6 +111,13 @@ class MainWindow(QMainWindow):
         file.addSeparator()
         self._add(
             file, "Open data folder", "Show the folder that holds everything", "", self._open_data_folder
+        )
+        self._add(
+            file,
+            "Export journal…",
+            "Write the whole journal into a file",
+            "",
+            self._spawner(lambda: export_journal(self, self.session), "export the journal"),
         )
         file.addSeparator()
         self._add(

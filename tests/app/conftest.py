@@ -96,5 +96,6 @@ async def session(fake: FakeEngine, tmp_path: Path) -> AsyncIterator[Session]:
 async def until(condition: Callable[[], object]) -> None:
     """Wait until something is so; it has to come about within 30 seconds on a busy machine."""
     async with asyncio.timeout(30):
+        await asyncio.sleep(0)
         while not condition():
             await asyncio.sleep(0.002)

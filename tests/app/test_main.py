@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +18,9 @@ from pytestqt.qtbot import QtBot
 from app import main
 from app.first_start import open_scratch_workspace
 from app.main import open_console, take_screenshots
+from app.options import Options
+from app.session import Session
+from app.shell.window import MainWindow
 from engine.engine import Engine
 from engine.errors import FolderInUse
 from engine.states import HoldKind
@@ -217,21 +219,39 @@ async def test_a_killed_console_can_be_started_again(tmp_path: Path) -> None:
         assert await process.wait() == 0
 
 
-def test_without_a_display_it_says_so_in_a_sentence() -> None:
+async def test_without_a_display_it_says_so_in_a_sentence() -> None:
     plain = environment()
     del plain["QT_QPA_PLATFORM"]
-    ended = subprocess.run([*CONSOLE], env=plain, capture_output=True, text=True, check=False, timeout=100)
-    assert ended.stderr.startswith("No display was found")
-    assert "Traceback" not in ended.stderr
+    process = await asyncio.create_subprocess_exec(*CONSOLE, env=plain, stderr=asyncio.subprocess.PIPE)
+    assert process.stderr is not None
+    said = (await process.stderr.readline()).decode()
+    process.terminate()
+    await process.communicate()
+    assert said.startswith("No display was found: the guided tour runs without one")
+    assert "praxis-console-tour-" in said
 
 
-def test_the_command_for_pictures(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [*CONSOLE, "--screenshots", str(tmp_path / "pictures")],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
+def test_the_tour_without_a_display_names_its_folder(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toured: list[Path] = []
+
+    async def run_tour(window: MainWindow, session: Session, folder: Path) -> None:
+        await session.settled()
+        toured.append(folder)
+
+    monkeypatch.setattr("app.tour.run_tour", run_tour)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    said: list[str] = []
+    assert main.start(Options(tour=True), said.append) == 0
+    assert len(said) == 2
+    assert all(str(toured[0]) in line for line in said)
+
+
+def test_the_option_for_pictures(qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def seed(engine: Engine, scratch: Path) -> None:
+        assert await engine.inbox() == ()
+
+    monkeypatch.setattr("app.screenshots.seed", seed)
+    assert main.start(Options(screenshots=tmp_path / "pictures"), print) == 0
     assert (tmp_path / "pictures" / "inbox-light.png").exists()

@@ -39,7 +39,9 @@ class Recording(PageView):
 
 
 PAGES = (
-    Page("inbox", "Inbox", Recording, lambda said: said.pending_approvals, Tone.LIVE, True, "Search requests"),
+    Page(
+        "inbox", "Inbox", Recording, lambda said: said.pending_approvals, Tone.LIVE, True, "Search requests"
+    ),
     Page(
         "work_orders",
         "Work orders",

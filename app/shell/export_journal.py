@@ -1,0 +1,54 @@
+"""File > Export journal: the whole journal in one file, for other programs."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QWidget
+
+from app.session import Session
+from app.widgets import Question, Report, ask_save_file, button, number, opened, with_progress
+from engine.interfaces.journal_export import ExportForm, export_file
+
+_FILTERS = "JSON Lines (*.jsonl);;CSV for spreadsheets (*.csv)"
+
+
+async def export_journal(window: QWidget, session: Session) -> None:
+    """Ask for a file, write the journal into it with progress, and say what was written."""
+    target = await ask_save_file(window, "Export the journal", filters=_FILTERS, name="praxis-journal.jsonl")
+    if target is not None:
+        rows = await with_progress(
+            window,
+            "Exporting the journal",
+            "The file appears when it is whole.",
+            partial(_write, session, target),
+        )
+        if rows is not None:
+            await _say_done(window, target, rows)
+
+
+async def _write(session: Session, target: Path, report: Report) -> int:
+    newest = session.status.last_sequence if session.status is not None else 0
+    form = ExportForm.CSV if target.suffix.lower() == ".csv" else ExportForm.JSONL
+    return await export_file(
+        session.engine,
+        target,
+        form,
+        progress=lambda rows: report(rows, newest, f"{number(rows)} of {number(newest)} rows"),
+    )
+
+
+async def _say_done(window: QWidget, target: Path, rows: int) -> None:
+    dialog = Question(window, "The journal is exported", f"{number(rows)} rows are in {target}")
+    show = button(
+        "Show in folder",
+        "Open the folder of the file",
+        lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(target.parent))),
+        parent=dialog,
+    )
+    dialog.add_aside(show)
+    dialog.add_back("Close").setFocus()
+    await opened(dialog)
