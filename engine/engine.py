@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.actors import ENGINE, Actor
+from engine.backup.aftermath import acknowledge_restore
+from engine.backup.backups import Backups
+from engine.backup.taking import Backup
 from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
 from engine.control import cancel as cancelling
@@ -120,6 +123,7 @@ class Engine:
         self.settings = settings
         self._planner = Planner(read_secret_key(storage.folder), clock)
         self._blobs = BlobStore(storage.folder / "blobs")
+        self.backups = Backups(storage, clock, authorize)
         self._coordinator = Coordinator(
             storage,
             clock,
@@ -413,6 +417,15 @@ class Engine:
         self.clock.trust(high_water)
         self._coordinator.nudge()
         self._worker.nudge()
+
+    async def acknowledge_restore(self, actor: Actor, reason: str) -> None:
+        """Let work begin again after a restore: a person has looked at what it left (E-82)."""
+        self._authorize(actor, "resume")
+        await self._write(acknowledge_restore, actor, reason)
+
+    async def back_up(self, actor: Actor, *, place: Path | None = None) -> Backup:
+        """Make a backup below ``place`` while the engine works; see `backups` for progress and the rest."""
+        return await self.backups.back_up(actor, place=place)
 
     # Reads
 

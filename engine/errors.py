@@ -214,3 +214,15 @@ class ChannelError(PraxisError):
 
     code = "channel"
     exit_code = 7
+
+
+class BackupNotGood(StorageError):
+    """A backup does not hold what it should; ``facts['problems']`` lists what is wrong (E-81)."""
+
+    code = "backup_not_good"
+
+
+class Cancelled(PraxisError):
+    """A person cancelled a long action; what it had begun was taken away again."""
+
+    code = "cancelled"

@@ -9,7 +9,17 @@ from engine.actors import Actor, ActorKind
 from engine.errors import Unauthorized
 
 Right: TypeAlias = Literal[
-    "submit", "approve", "reject", "withdraw", "hold", "resume", "cancel", "accept", "decide", "reconcile"
+    "submit",
+    "approve",
+    "reject",
+    "withdraw",
+    "hold",
+    "resume",
+    "cancel",
+    "accept",
+    "decide",
+    "reconcile",
+    "back_up",
 ]
 
 Authorize: TypeAlias = Callable[[Actor, Right], None]

@@ -18,9 +18,12 @@ def current_epoch(rx: Rx) -> int:
     return 0 if row is None else int(row["epoch"])
 
 
-def take_epoch(tx: Tx, owner: Owner, now: Instant) -> int:
-    """Start a new epoch for ``owner`` and give it; from its commit on every older one is refused."""
-    epoch = current_epoch(tx) + 1
+def take_epoch(tx: Tx, owner: Owner, now: Instant, *, above: int = 0) -> int:
+    """Start a new epoch for ``owner`` and give it; from its commit on every older one is refused.
+
+    It is greater than ``above`` too: what a restore set aside may have had a later epoch than the backup.
+    """
+    epoch = max(current_epoch(tx), above) + 1
     tx.run(
         "INSERT INTO epoch (epoch, taken_at, owner_program, owner_pid, owner_host) VALUES (?, ?, ?, ?, ?)",
         (epoch, now, owner.program, owner.pid, owner.host),

@@ -35,6 +35,7 @@ from engine.storage.connections import (
 from engine.storage.folder_place import FolderPlace, Surroundings, judge_place
 from engine.storage.owner_lock import Owner, OwnerLock
 from engine.storage.schema import APPLICATION_ID, Migration, applied, migrate
+from engine.storage.swap import finish_swap
 
 OLDEST_SQLITE = (3, 38, 0)
 BACKUP_FOLDER = "backups"
@@ -82,6 +83,7 @@ def open_folder(
             now = clock.now()
             owner = Owner.this_process(program, now)
             stack.callback(OwnerLock.take(folder, owner).release)
+            finish_swap(folder)
             backup = _make_ready(path, migrations, now, lock_wait_ms)
             database = stack.enter_context(closing(connect_writer(path, lock_wait_ms=lock_wait_ms)))
             instance_id = _try_to_write(path, database)

@@ -1,0 +1,79 @@
+"""The backups of one open data folder: make, verify, rehearse, list, compare.
+
+Restoring is not here: it needs the folder closed, see `engine.backup.restore`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from engine.actors import Actor
+from engine.backup.comparing import Comparison, compare
+from engine.backup.proof import Proof, last_proof, record_made, record_proof
+from engine.backup.rehearsing import Rehearsal, rehearse
+from engine.backup.shelf import Copy, list_copies
+from engine.backup.taking import Backup, take_backup
+from engine.backup.verifying import Verification, verify_backup
+from engine.backup.watch import Progress, Watch, watched
+from engine.clock import Clock
+from engine.policy import Authorize
+from engine.storage import Storage
+from engine.storage.opening import BACKUP_FOLDER
+
+Tell = Callable[[Progress], None]
+
+
+class Backups:
+    """See the module. ``progress`` is called in the loop; cancelling a call takes away what it had begun."""
+
+    def __init__(self, storage: Storage, clock: Clock, authorize: Authorize) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._authorize = authorize
+        self.folder = storage.folder / BACKUP_FOLDER
+        """Where backups go unless another place is named."""
+
+    async def back_up(
+        self, actor: Actor, *, place: Path | None = None, progress: Tell | None = None
+    ) -> Backup:
+        """Make a backup below ``place`` while the engine works (E-80)."""
+        self._authorize(actor, "back_up")
+        now = self._clock.now()
+
+        def take(watch: Watch) -> Backup:
+            return take_backup(self._storage.folder, (place or self.folder).absolute(), now=now, watch=watch)
+
+        made = await watched(take, progress)
+        await self._storage.write(record_made, made, actor, control=True)
+        return made
+
+    async def verify(self, path: Path, progress: Tell | None = None) -> Verification:
+        """Read a whole backup and say what is wrong with it (E-81)."""
+        return await watched(partial(verify_backup, path.absolute()), progress)
+
+    async def rehearse(self, path: Path, actor: Actor, progress: Tell | None = None) -> Rehearsal:
+        """Restore a backup into a scratch folder and report; if nothing is wrong, it is proven from now on."""
+        self._authorize(actor, "back_up")
+
+        def run(watch: Watch) -> Rehearsal:
+            return rehearse(path.absolute(), actor=actor, clock=self._clock, watch=watch)
+
+        done = await watched(run, progress)
+        if done.good:
+            await self._storage.write(record_proof, done, actor, control=True)
+        return done
+
+    async def listed(self, places: Sequence[Path] = ()) -> tuple[Copy, ...]:
+        """Every copy of this data, newest first, by a quick look at each."""
+        return await asyncio.to_thread(list_copies, self._storage.folder, places)
+
+    async def compare(self, copy: Copy) -> Comparison:
+        """What a restore of a copy would lose, and what has been started since it was made."""
+        return await asyncio.to_thread(compare, self._storage.folder, copy.database)
+
+    async def last_proven(self) -> Proof | None:
+        """The last backup that was verified and rehearsed without a flaw."""
+        return await self._storage.read(last_proof)

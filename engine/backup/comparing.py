@@ -1,0 +1,283 @@
+"""Comparing a copy with the present data: what a restore would lose, and what has happened since (E-82).
+
+The hash of a journal row covers all rows before it, so two journals are alike up to a row exactly when that
+row has the same hash in both. The last common row is where they part; what the present has after it is lost by
+a restore, and what was started after it has happened all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from engine.backup.contents import Contents, has_table, open_copy, read_contents
+from engine.errors import PraxisError
+from engine.instants import Instant
+from engine.storage.connections import DATABASE_FILE, connect_reader
+from engine.storage.schema import Migration, applied, shipped_migrations
+from engine.storage.transaction import Rx
+
+MOST_LISTED = 200
+"""How many of each a comparison lists; it counts all of them."""
+
+_STARTED = "kind IN ('attempt.acknowledged', 'attempt.running')"
+"""What the journal says when a worker is about to start an attempt: from here on it may take effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostOrder:
+    """A work order that the copy does not know (``is_new``), or knows in an earlier state."""
+
+    work_order_id: str
+    number: int
+    title: str
+    state: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LostDecision:
+    """What a person did after the copy was made."""
+
+    at: Instant
+    actor: str
+    kind: str
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An attempt that was started after the copy was made: a restore forgets it, the world does not."""
+
+    attempt_id: str
+    task_id: str
+    work_order_id: str
+    number: int
+    title: str
+    purpose: str
+    argv: tuple[str, ...]
+    state: str
+    started_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A copy beside the present data.
+
+    ``common_sequence`` is the last row that both journals share; ``rows_lost`` are the present's rows after it,
+    ``rows_of_copy`` the copy's. ``new_schema`` names the steps that an older copy is brought up to date with:
+    what they added cannot be in it (B-095). ``why_unread`` says why the present data could not be read, or "".
+    """
+
+    same_instance: bool
+    has_present: bool
+    why_unread: str
+    common_sequence: int
+    rows_lost: int
+    rows_of_copy: int
+    orders: tuple[LostOrder, ...]
+    order_count: int
+    decisions: tuple[LostDecision, ...]
+    decision_count: int
+    effects: tuple[Effect, ...]
+    effect_count: int
+    new_schema: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What a restore must know of the data that it sets aside, so that nothing of it comes twice.
+
+    ``fates`` is the state of each attempt that may have been in flight in the copy; ``started`` the tasks of which
+    something was started after the copy was made, ``counters`` the numbers given out.
+    """
+
+    contents: Contents
+    clock: Mapping[str, object] | None
+    counters: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    fates: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    started: frozenset[str] = frozenset()
+
+
+def compare(folder: Path, copy: Path) -> Comparison:
+    """Compare the database file ``copy`` with the data in ``folder``, which may be open. Blocks; changes nothing."""
+    with closing(open_copy(copy)) as restored:
+        present, why = open_present(folder)
+        if present is None:
+            return look_at_both(None, restored, why)
+        with closing(present):
+            return look_at_both(present, restored, "")
+
+
+def open_present(folder: Path) -> tuple[sqlite3.Connection | None, str]:
+    """Open the present data for reading if there is any that can be read; else say why not ("" if none)."""
+    path = folder / DATABASE_FILE
+    if not path.exists():
+        return None, ""
+    try:
+        # Whoever has it open keeps a log beside it; without one nobody writes, and it is read alone.
+        log = path.with_name(f"{path.name}-wal")
+        database = connect_reader(path) if log.exists() else open_copy(path)
+        try:
+            read_contents(Rx(database))
+        except BaseException:
+            database.close()
+            raise
+    except (PraxisError, sqlite3.Error, OSError) as error:
+        return None, str(error)
+    return database, ""
+
+
+def look_at_both(present: sqlite3.Connection | None, copy: sqlite3.Connection, why_unread: str) -> Comparison:
+    """Compare two open databases."""
+    other = Rx(copy)
+    theirs = read_contents(other)
+    new_schema = tuple(step.name for step in _steps_after(copy, shipped_migrations()))
+    if present is None:
+        return Comparison(
+            False, False, why_unread, 0, 0, theirs.journal_sequence, (), 0, (), 0, (), 0, new_schema
+        )
+    rx = Rx(present)
+    ours = read_contents(rx)
+    same = ours.instance_id == theirs.instance_id
+    common = common_sequence(rx, other) if same else 0
+    orders, order_count = _lost_orders(rx, common)
+    decisions, decision_count = _lost_decisions(rx, common)
+    effects, effect_count = _effects(rx, common)
+    return Comparison(
+        same,
+        True,
+        "",
+        common,
+        ours.journal_sequence - common,
+        theirs.journal_sequence - common,
+        orders,
+        order_count,
+        decisions,
+        decision_count,
+        effects,
+        effect_count,
+        new_schema,
+    )
+
+
+def read_present(database: sqlite3.Connection, copy: sqlite3.Connection) -> Present:
+    """Read what a restore must know of the present data."""
+    rx, other = Rx(database), Rx(copy)
+    contents = read_contents(rx)
+    clock = rx.one("SELECT * FROM clock_state WHERE id = 1") if has_table(rx, "clock_state") else None
+    counters, fates, started = {}, {}, frozenset[str]()
+    if contents.instance_id == read_contents(other).instance_id and has_table(rx, "attempt"):
+        counters = {row["name"]: row["value"] for row in rx.all("SELECT name, value FROM counter")}
+        common = common_sequence(rx, other)
+        fates = {
+            row["id"]: f"{row['state']}{', ' + row['outcome'] if row['outcome'] else ''}"
+            for row in rx.all(
+                """SELECT id, state, outcome FROM attempt WHERE id IN
+                     (SELECT subject_id FROM journal WHERE subject_kind = 'attempt' AND sequence > ?)""",
+                (common,),
+            )
+        }
+        started = frozenset(
+            row["task_id"]
+            for row in rx.all(
+                f"""SELECT DISTINCT attempt.task_id FROM journal JOIN attempt ON attempt.id = journal.subject_id
+                    WHERE journal.subject_kind = 'attempt' AND sequence > ? AND {_STARTED}""",
+                (common,),
+            )
+        )
+    return Present(contents, None if clock is None else dict(clock), counters, fates, started)
+
+
+def common_sequence(ours: Rx, theirs: Rx) -> int:
+    """The last sequence up to which both journals are the same."""
+
+    def hash_at(rx: Rx, sequence: int) -> str | None:
+        row = rx.one("SELECT hash FROM journal WHERE sequence = ?", (sequence,))
+        return None if row is None else str(row["hash"])
+
+    low = 0
+    high = min(read_contents(ours).journal_sequence, read_contents(theirs).journal_sequence)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if (found := hash_at(ours, middle)) is not None and found == hash_at(theirs, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _steps_after(database: sqlite3.Connection, migrations: tuple[Migration, ...]) -> tuple[Migration, ...]:
+    return migrations[len(applied(database)) :]
+
+
+def _lost_orders(rx: Rx, common: int) -> tuple[tuple[LostOrder, ...], int]:
+    if not has_table(rx, "work_order"):
+        return (), 0
+    rows = rx.all(
+        """SELECT work_order.id, number, title, state, coalesce(made.sequence, 0) > ? AS is_new
+           FROM work_order LEFT JOIN journal AS made
+             ON made.subject_kind = 'work_order' AND made.subject_id = work_order.id
+             AND made.kind = 'work_order.created'
+           WHERE work_order.id IN (SELECT DISTINCT work_order_id FROM journal
+             WHERE sequence > ? AND work_order_id IS NOT NULL)
+           ORDER BY number DESC""",
+        (common, common),
+    )
+    listed = tuple(
+        LostOrder(row["id"], row["number"], row["title"], row["state"], bool(row["is_new"]))
+        for row in rows[:MOST_LISTED]
+    )
+    return listed, len(rows)
+
+
+def _lost_decisions(rx: Rx, common: int) -> tuple[tuple[LostDecision, ...], int]:
+    numbered = has_table(rx, "work_order")
+    number = (
+        "(SELECT number FROM work_order WHERE work_order.id = journal.work_order_id)" if numbered else "NULL"
+    )
+    rows = rx.all(
+        f"""SELECT at, actor_name, kind, {number} AS number FROM journal
+            WHERE sequence > ? AND actor_kind = 'person' ORDER BY sequence DESC LIMIT ?""",
+        (common, MOST_LISTED),
+    )
+    count = rx.one(
+        "SELECT count(*) AS n FROM journal WHERE sequence > ? AND actor_kind = 'person'", (common,)
+    )
+    listed = tuple(LostDecision(row["at"], row["actor_name"], row["kind"], row["number"]) for row in rows)
+    return listed, 0 if count is None else int(count["n"])
+
+
+def _effects(rx: Rx, common: int) -> tuple[tuple[Effect, ...], int]:
+    if not has_table(rx, "attempt"):
+        return (), 0
+    rows = rx.all(
+        f"""SELECT attempt.*, work_order.number, work_order.title, approval.plan, begun.at AS begun_at
+            FROM (SELECT subject_id, min(at) AS at, min(sequence) AS sequence FROM journal
+                  WHERE sequence > ? AND subject_kind = 'attempt' AND {_STARTED} GROUP BY subject_id) AS begun
+            JOIN attempt ON attempt.id = begun.subject_id
+            JOIN work_order ON work_order.id = attempt.work_order_id
+            JOIN approval ON approval.id = attempt.approval_id
+            ORDER BY begun.sequence""",
+        (common,),
+    )
+    listed = tuple(
+        Effect(
+            row["id"],
+            row["task_id"],
+            row["work_order_id"],
+            row["number"],
+            row["title"],
+            row["purpose"],
+            tuple(json.loads(row["plan"]).get("argv", ())),
+            row["state"],
+            row["begun_at"],
+        )
+        for row in rows[:MOST_LISTED]
+    )
+    return listed, len(rows)
