@@ -6,6 +6,7 @@ from app.first_start import open_scratch_workspace
 from app.panels.evidence import PAGE as EVIDENCE
 from app.panels.inbox import PAGE as INBOX
 from app.panels.journal import PAGE as JOURNAL
+from app.panels.timeline import PAGE as TIMELINE
 from app.panels.work_orders import PAGE as WORK_ORDERS
 from app.shell.commands import Extras
 from app.shell.pages import Page
@@ -15,7 +16,7 @@ from app.wizards.new_work_order import new_work_order
 
 def registered_pages() -> tuple[Page, ...]:
     """Every page there is. Importing a page costs nothing; it is built when it is first shown."""
-    return (INBOX, WORK_ORDERS, EVIDENCE, JOURNAL)
+    return (INBOX, WORK_ORDERS, TIMELINE, EVIDENCE, JOURNAL)
 
 
 def registered_extras() -> Extras:

@@ -129,6 +129,10 @@ class Times(QObject):
         """How long until; never negative."""
         return until_text(instant - self.now())
 
+    def moment(self, instant: Instant) -> datetime:
+        """The instant in the zone that times are written in, for axes and calendars."""
+        return self._place(instant)
+
     def _place(self, instant: Instant) -> datetime:
         moment = _EPOCH + timedelta(milliseconds=instant)
         if self._zone is Zone.UTC:

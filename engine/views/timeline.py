@@ -13,14 +13,14 @@ from enum import StrEnum
 
 from engine.clock_watch import AnomalyKind
 from engine.errors import InvalidValue
-from engine.instants import Instant, require_batch
+from engine.instants import LATEST, Instant, require_batch
 from engine.states import Purpose
 from engine.storage import Rx
 
 MOST_BARS = 4_000
 """More bars than this in one window are given as counts."""
 
-MOST_CELLS = 60_000
+MOST_CELLS = 8_000
 """Lanes times slices never exceed this, so that a read stays bounded whatever the window."""
 
 MOST_LANES = 2_000
@@ -345,7 +345,12 @@ def _bars(rx: Rx, grouping: Grouping, where: str, values: Mapping[str, object]) 
     )
     ticks = _renewals(rx, [row["id"] for row in rows if row["renewals"]])
     made = [_bar(row, ticks.get(row["id"], ())) for row in rows]
-    return tuple(sorted(made, key=lambda bar: (bar.start, bar.id)))
+    return tuple(sorted(made, key=_in_time))
+
+
+def _in_time(bar: TimelineBar) -> tuple[Instant, Instant, str]:
+    """The order in which bars begin; of those that begin together what ends first comes first."""
+    return bar.start, LATEST if bar.end is None else bar.end, bar.id
 
 
 def _bar(row: sqlite3.Row, ticks: tuple[Instant, ...]) -> TimelineBar:

@@ -14,7 +14,7 @@ from engine.control.holds import WHOLE_ENGINE, Node, place_hold
 from engine.errors import InvalidValue
 from engine.scheduling.claims import renew_claim
 from engine.states import HoldKind, NodeKind, Outcome
-from engine.storage import Tx
+from engine.storage import Rx, Tx
 from engine.validation.workflow import conclude_execution
 from engine.views import timeline as timeline_view
 from engine.views.timeline import BarKind, Grouping, MarkKind, TimelineView, timeline
@@ -201,3 +201,19 @@ async def test_a_turned_or_empty_window_is_refused(ledger: Ledger, clock: Manual
             await look(ledger, start, end)
     with pytest.raises(InvalidValue):
         await look(ledger, 0, 1, lanes=0)
+
+
+async def test_the_read_goes_by_its_indices(ledger: Ledger) -> None:
+    """E-17: each part of each source is a range of an index; nothing of history is scanned."""
+
+    def plan(rx: Rx) -> list[str]:
+        values = {"start": 5, "end": 6, "early": 1, "now": 9}
+        return [
+            row["detail"]
+            for source in timeline_view._SOURCES
+            for row in rx.all(f"EXPLAIN QUERY PLAN {source.select()}", values)
+        ]
+
+    found = await ledger.read(plan)
+    scans = [line for line in found if line.startswith("SCAN")]
+    assert scans == [], found
