@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, QSize, Qt
@@ -122,9 +123,10 @@ class _Figure(QWidget):
 class StandingAlerts:
     """Keeps the alerts that follow from the engine's status true."""
 
-    def __init__(self, window: QWidget, session: Session) -> None:
+    def __init__(self, window: QWidget, session: Session, pages: Collection[str]) -> None:
         self._window = window
         self._session = session
+        self._unknown_page = next((key for key in _WHERE_UNKNOWN_IS_SHOWN if key in pages), "")
         self._holds: set[str] = set()
         session.status_changed.connect(self.update)
 
@@ -179,8 +181,8 @@ class StandingAlerts:
             what,
             means,
             Tone.UNKNOWN,
-            "Decide…",
-            lambda: self._session.open_page("unknown"),
+            "Look…" if self._unknown_page else "",
+            lambda: self._session.open_page(self._unknown_page),
             dismissable=True,
         )
 
@@ -199,6 +201,7 @@ class StandingAlerts:
         )
 
 
+_WHERE_UNKNOWN_IS_SHOWN = ("unknown", "evidence", "work_orders")
 _HELD_WORDS = {
     HoldKind.PAUSE: "paused",
     HoldKind.HOLD: "held",

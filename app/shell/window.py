@@ -64,7 +64,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(SMALLEST_SIZE)
         self.commands = Commands(self, session, extras)
         self._build(extras)
-        self._standing = StandingAlerts(self, session)
+        self._standing = StandingAlerts(self, session, {page.key for page in self.pages})
         session.status_changed.connect(self._show_status)
         session.selection_changed.connect(self._show_selection)
         session.navigated.connect(self.open_page)

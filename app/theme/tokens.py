@@ -38,6 +38,7 @@ class Tokens:
     accent: QColor
     on_accent: QColor
     select: QColor
+    live_back: QColor
     chip: QColor
     code: QColor
     ok: QColor
@@ -58,7 +59,7 @@ class Tokens:
         """Give the text colour and the ground of a tone."""
         return {
             Tone.NEUTRAL: (self.muted, self.chip),
-            Tone.LIVE: (self.accent, self.select),
+            Tone.LIVE: (self.accent, self.live_back),
             Tone.OK: (self.ok, self.ok_back),
             Tone.WARN: (self.warn, self.warn_back),
             Tone.BAD: (self.bad, self.bad_back),
@@ -82,6 +83,7 @@ LIGHT = _tokens(
     accent="#1F5FBF",
     on_accent="#FFFFFF",
     select="#E3EDFB",
+    live_back="#CFE0FA",
     chip="#E8ECF1",
     code="#F0F2F5",
     ok="#176B3A",
@@ -111,6 +113,7 @@ DARK = _tokens(
     accent="#7FB0FF",
     on_accent="#0C1420",
     select="#26354D",
+    live_back="#193459",
     chip="#2A323D",
     code="#12161B",
     ok="#6FD398",
@@ -140,6 +143,7 @@ HIGH_CONTRAST = _tokens(
     accent="#8FD0FF",
     on_accent="#000000",
     select="#00305C",
+    live_back="#001A33",
     chip="#242424",
     code="#000000",
     ok="#7CF5AC",
@@ -166,6 +170,8 @@ TEXT_PAIRS: tuple[tuple[str, str], ...] = (
     *((ink, ground) for ink in _INKS for ground in _GROUNDS),
     *((tone, f"{tone}_back") for tone in ("ok", "warn", "bad", "unknown")),
     *((ink, f"{tone}_back") for ink in ("text", "muted") for tone in ("ok", "warn", "bad", "unknown")),
+    ("accent", "live_back"),
+    ("text", "live_back"),
     ("text", "chip"),
     ("muted", "chip"),
     ("on_accent", "accent"),

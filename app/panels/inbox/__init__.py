@@ -16,6 +16,7 @@ PAGE = Page(
     InboxView,
     count=_waiting,
     tone=Tone.LIVE,
+    waits=True,
     keys=(
         ("Up, Down", "Choose a request"),
         ("Enter", "Go on to its card; decides nothing"),
