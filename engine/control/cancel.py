@@ -100,7 +100,7 @@ def _cancel_order(tx: Tx, order: sqlite3.Row, actor: Actor, reason: str, now: In
         "SELECT * FROM task WHERE work_order_id = ? AND state IN ('WAITING', 'READY', 'CLAIMED')",
         (order["id"],),
     ):
-        _cancel_task(tx, task, actor, reason, now)
+        cancel_task(tx, task, actor, reason, now)
     running: list[str] = []
     for attempt in tx.all(
         """SELECT * FROM attempt WHERE work_order_id = ? AND state IN
@@ -128,7 +128,15 @@ def _cancel_one_task(tx: Tx, task_id: str, actor: Actor, reason: str, now: Insta
         attempt = tx.one("SELECT id FROM attempt WHERE task_id = ? ORDER BY ordinal DESC LIMIT 1", (task_id,))
         assert attempt is not None
         return (attempt["id"],) if request_stop(tx, attempt["id"], actor, reason, now=now) else ()
-    _cancel_task(tx, task, actor, reason, now)
+    if task["state"] not in (TaskState.WAITING, TaskState.READY, TaskState.CLAIMED):
+        raise WrongState(
+            f"The task is {task['state']} and cannot be cancelled.",
+            do="Say first whether it took effect."
+            if task["state"] == TaskState.UNKNOWN
+            else "It has ended; decide about the work order instead.",
+            found=task["state"],
+        )
+    cancel_task(tx, task, actor, reason, now)
     order = tx.one("SELECT state FROM work_order WHERE id = ?", (task["work_order_id"],))
     if order is not None and order["state"] == WorkOrderState.ACTIVE:
         move_work_order(
@@ -142,7 +150,8 @@ def _cancel_one_task(tx: Tx, task_id: str, actor: Actor, reason: str, now: Insta
     return ()
 
 
-def _cancel_task(tx: Tx, task: sqlite3.Row, actor: Actor, reason: str, now: Instant) -> None:
+def cancel_task(tx: Tx, task: sqlite3.Row, actor: Actor, reason: str, now: Instant) -> None:
+    """End a task that is WAITING, READY or CLAIMED: claim released, request for approval withdrawn."""
     if task["state"] == TaskState.CLAIMED:
         claim = tx.one("SELECT * FROM claim WHERE task_id = ? AND state = 'LIVE'", (task["id"],))
         if claim is not None:

@@ -7,10 +7,11 @@ import sqlite3
 from enum import StrEnum
 
 from engine.actors import Actor
+from engine.control.cancel import cancel_task
 from engine.dispatch.approvals import require_reason
 from engine.dispatch.budgets import move_exposure
 from engine.dispatch.delivery import attempt_row
-from engine.dispatch.work_orders import work_order_row
+from engine.dispatch.work_orders import spec_of, work_order_row
 from engine.errors import InvalidValue, WrongState
 from engine.ids import new_id
 from engine.instants import Instant
@@ -34,6 +35,7 @@ from engine.validation.workflow import (
     start_validation,
     validation_of,
 )
+from engine.work_order import ValidatedBy
 
 
 class Finding(StrEnum):
@@ -67,9 +69,10 @@ def reject_work(tx: Tx, work_order_id: str, actor: Actor, reason: str, *, now: I
         settle(tx, attempt, actor, now)
     order = move_work_order(tx, work_order_id, WorkOrderState.REJECTED, reason, actor, now)
     for task in tx.all(
-        "SELECT id FROM task WHERE work_order_id = ? AND state IN ('WAITING', 'READY')", (work_order_id,)
+        "SELECT * FROM task WHERE work_order_id = ? AND state IN ('WAITING', 'READY', 'CLAIMED')",
+        (work_order_id,),
     ):
-        move_task(tx, task["id"], TaskState.CANCELLED, actor=actor, now=now, reason="work rejected")
+        cancel_task(tx, task, actor, "work rejected", now)
     _record(tx, order, "rejected", actor, reason, now)
     return order
 
@@ -83,9 +86,10 @@ def allow_correction(tx: Tx, work_order_id: str, actor: Actor, reason: str, *, n
         order["state"] != WorkOrderState.DECISION_NEEDED
         or validation is None
         or validation["outcome"] != Verdict.FAILED
+        or _unfinished_task(tx, work_order_id) is not None
     ):
         raise WrongState(
-            f"The work order is {order['state']}; a correction follows a failed validation only.",
+            f"The work order is {order['state']}; a correction follows a failed validation with nothing after it.",
             do="Look at the work order for what it needs.",
             found=order["state"],
         )
@@ -100,9 +104,14 @@ def validate_again(tx: Tx, work_order_id: str, actor: Actor, reason: str, *, now
     require_reason(reason, "validate again")
     order = work_order_row(tx, work_order_id)
     attempt = last_result(tx, work_order_id)
-    if order["state"] != WorkOrderState.DECISION_NEEDED or attempt["state"] != AttemptState.EXECUTED:
+    if (
+        order["state"] != WorkOrderState.DECISION_NEEDED
+        or attempt["state"] != AttemptState.EXECUTED
+        or spec_of(order).validation.by is not ValidatedBy.COMMAND
+        or _unfinished_task(tx, work_order_id) is not None
+    ):
         raise WrongState(
-            "There is no executed result that waits for a validation.",
+            "There is no executed result that waits for a validation by a command.",
             do="Look at the work order for what it needs.",
             found=order["state"],
         )
@@ -180,18 +189,24 @@ def possible(rx: Rx, order: sqlite3.Row) -> tuple[str, ...]:
                ORDER BY task.ordinal DESC, attempt.ordinal DESC LIMIT 1""",
             (order["id"],),
         )
-        waiting = rx.one(
-            "SELECT id FROM task WHERE work_order_id = ? AND state IN ('WAITING', 'READY') LIMIT 1",
-            (order["id"],),
-        )
-        if waiting is not None:
-            words.append("ask_again")
+        unfinished = _unfinished_task(rx, order["id"])
+        if unfinished is not None:
+            words += ["ask_again"] if unfinished["state"] in (TaskState.WAITING, TaskState.READY) else []
         elif attempt is not None and attempt["verdict"] == Verdict.FAILED:
             words.append("allow_correction")
         elif attempt is not None and attempt["state"] == AttemptState.EXECUTED:
             judged_by = json.loads(order["spec"])["validation"]["by"]
             words.append("validate" if judged_by == "person" else "validate_again")
     return tuple(words)
+
+
+def _unfinished_task(rx: Rx, work_order_id: str) -> sqlite3.Row | None:
+    """The task of a work order that has still to run or runs; there is never more than one."""
+    return rx.one(
+        """SELECT id, state FROM task WHERE work_order_id = ?
+           AND state IN ('WAITING', 'READY', 'CLAIMED', 'DISPATCHED')""",
+        (work_order_id,),
+    )
 
 
 def _took_effect(
@@ -221,6 +236,7 @@ def _took_effect(
         reason_code="decided_by_person",
         reason=f"Decided by {actor.name}: {reason}",
         actual_cost=cost if cost is not None else attempt["actual_cost"],
+        cost_source="person" if cost is not None else attempt["cost_source"],
         actual_active_ms=active_ms
         if active_ms is not None
         else (attempt["actual_active_ms"] or attempt["max_active_ms"]),

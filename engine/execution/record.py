@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from engine.actors import Actor, ActorKind
 from engine.dispatch.delivery import attempt_row, mark_unknown, own_delivery
+from engine.errors import WrongState
 from engine.ids import new_id
 from engine.instants import Instant
 from engine.scheduling.lanes import arm_lane
@@ -54,10 +55,16 @@ def record_observation(
     """Keep the evidence and move attempt and task to the observed outcome; return the attempt's new row.
 
     A definite outcome makes the attempt EXECUTED and the task SUCCEEDED or FAILED; UNKNOWN freezes the exposure
-    at once. Fenced by worker, epoch and delivery (E-24).
+    at once. Fenced by worker, epoch and delivery (E-24); `WrongState` once it is recorded or given up.
     """
     delivery = own_delivery(tx, delivery_id, worker_id, epoch)
     attempt = attempt_row(tx, delivery["attempt_id"])
+    if attempt["state"] not in (AttemptState.ACKNOWLEDGED, AttemptState.RUNNING):
+        raise WrongState(
+            f"The attempt is {attempt['state']}; what was observed of it has been recorded or decided.",
+            do="Look at the attempt; nothing more is recorded for it.",
+            found=attempt["state"],
+        )
     worker = Actor(ActorKind.WORKER, worker_id)
     evidence_id = new_id(now)
     tx.run(

@@ -33,7 +33,7 @@ def settle(
     if cost is None and attempt["cost_source"] == "never_started":
         cost, active_ms, source = 0, 0, "never_started"
     elif cost is None and attempt["actual_cost"] is not None:
-        cost = attempt["actual_cost"]
+        cost, source = attempt["actual_cost"], attempt["cost_source"] or source
     elif cost is None:
         cost, source = attempt["max_cost"], "assumed_maximum"
     overrun = cost > attempt["max_cost"] or active_ms > attempt["max_active_ms"]

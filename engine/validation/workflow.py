@@ -60,9 +60,9 @@ def record_validation(
     attempt = attempt_row(tx, attempt_id)
     order = work_order_row(tx, attempt["work_order_id"])
     evidence = tx.one("SELECT id FROM evidence WHERE attempt_id = ?", (validating_attempt_id or attempt_id,))
-    if attempt["state"] != AttemptState.EXECUTED or evidence is None:
+    if attempt["state"] != AttemptState.EXECUTED:
         raise WrongState(
-            f"The attempt is {attempt['state']}; only an executed attempt with evidence can be judged.",
+            f"The attempt is {attempt['state']}; only an executed attempt can be judged.",
             do="Wait until it has run, or reconcile it if it is UNKNOWN.",
             found=attempt["state"],
         )
@@ -88,7 +88,7 @@ def record_validation(
             verdict,
             judged_by,
             spec_of(order).validation.criteria,
-            evidence["id"],
+            evidence["id"] if evidence is not None else None,
             validating_attempt_id,
             attempt["actual_cost"] if verdict is not Verdict.UNKNOWN else None,
             attempt["actual_active_ms"] if verdict is not Verdict.UNKNOWN else None,
@@ -110,7 +110,7 @@ def record_validation(
             "attempt": attempt_id,
             "outcome": verdict,
             "judged_by": judged_by,
-            "evidence": evidence["id"],
+            "evidence": row["evidence_id"],
             "correction_exhausted": exhausted,
             "reason": reason,
         },

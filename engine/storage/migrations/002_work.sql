@@ -286,7 +286,7 @@ CREATE TABLE validation (
   outcome              TEXT NOT NULL CHECK (outcome IN ('PASSED', 'FAILED', 'UNKNOWN')),
   judged_by            TEXT NOT NULL CHECK (judged_by IN ('command', 'execution', 'person')),
   criteria             TEXT NOT NULL,
-  evidence_id          TEXT NOT NULL REFERENCES evidence(id),
+  evidence_id          TEXT REFERENCES evidence(id),
   validating_attempt_id TEXT REFERENCES attempt(id),
   actual_cost          INTEGER,
   actual_active_ms     INTEGER,
@@ -294,7 +294,9 @@ CREATE TABLE validation (
   reason               TEXT NOT NULL DEFAULT '',
   actor_kind           TEXT NOT NULL,
   actor                TEXT NOT NULL,
-  recorded_at          INTEGER NOT NULL
+  recorded_at          INTEGER NOT NULL,
+  -- Only a person may judge what left no evidence: an attempt that a person said took effect (E-72).
+  CHECK (evidence_id IS NOT NULL OR judged_by = 'person')
 ) STRICT;
 CREATE INDEX validation_work_order ON validation(work_order_id, recorded_at);
 
