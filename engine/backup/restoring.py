@@ -162,6 +162,8 @@ def _restore(
 ) -> RestoreReport:
     copy = look_at_copy(source)
     _require_not_newer(folder, copy)
+    if copy.problem and copy.kind is not CopyKind.BACKUP:
+        raise _not_good(copy, copy.problem)
     manifest = _verified(copy, watch)
     stage = empty_stage(folder)
     require_room(folder, 2 * copy.database.stat().st_size)
@@ -240,9 +242,12 @@ def _stage_database(copy: Copy, manifest: Manifest | None, target: Path, watch: 
                 means="It is not what was verified. Nothing was changed.",
                 do="Copy the backup to a local disk, then restore that.",
             )
-    with closing(connect(target, "rw")) as staged:
-        staged.execute("PRAGMA synchronous = FULL")
-        staged.execute("PRAGMA journal_mode = DELETE").fetchall()
+    try:
+        with closing(connect(target, "rw")) as staged:
+            staged.execute("PRAGMA synchronous = FULL")
+            staged.execute("PRAGMA journal_mode = DELETE").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise _not_good(copy, f"its database cannot be read: {error}.") from error
 
 
 def _stage_key(copy: Copy, manifest: Manifest | None, stage: Path) -> None:
@@ -272,13 +277,17 @@ def _stage_key(copy: Copy, manifest: Manifest | None, stage: Path) -> None:
 def _require_sound(staged: sqlite3.Connection, copy: Copy, watch: Watch) -> None:
     problems, _ = unsound(staged, copy.database.name, watch)
     if problems:
-        raise BackupNotGood(
-            f"The copy {copy.path.name} is not good: {problems[0].text}",
-            means="Nothing was changed, and the copy was left as it is.",
-            do="Choose another one.",
-            path=str(copy.path),
-            problems=tuple(one.text for one in problems),
-        )
+        raise _not_good(copy, *(one.text for one in problems))
+
+
+def _not_good(copy: Copy, *problems: str) -> BackupNotGood:
+    return BackupNotGood(
+        f"The copy {copy.path.name} is not good: {problems[0]}",
+        means="Nothing was changed, and the copy was left as it is.",
+        do="Choose another one.",
+        path=str(copy.path),
+        problems=problems,
+    )
 
 
 def _look_at_present(folder: Path, staged: sqlite3.Connection) -> tuple[Present | None, Comparison]:

@@ -91,5 +91,3 @@ def alter(path: Path, sql: str, *values: object) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute(sql, values)
         database.commit()
-
-

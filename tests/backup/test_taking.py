@@ -27,7 +27,9 @@ from engine.storage import Storage, Subject, Tx
 from engine.storage.connections import DATABASE_FILE, connect
 from tests.backup.conftest import House, alter, head, row
 
-LONG = pytest.mark.skipif(os.environ.get("HYPOTHESIS_PROFILE") != "long", reason="with HYPOTHESIS_PROFILE=long")
+LONG = pytest.mark.skipif(
+    os.environ.get("HYPOTHESIS_PROFILE") != "long", reason="with HYPOTHESIS_PROFILE=long"
+)
 
 
 async def test_e80_a_backup_is_one_whole_folder(house: House) -> None:
