@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -88,25 +88,25 @@ async def open_console(app: QApplication, folder: Path) -> AsyncIterator[MainWin
     Raises a `StorageError` if the folder cannot be opened. What runs at the end is stopped and becomes UNKNOWN.
     """
     settings = Settings(folder)
-    look = Theme(app, settings.theme, settings.density)
-    try:
+    async with AsyncExitStack() as closing:
+        look = Theme(app, settings.theme, settings.density)
+        closing.callback(look.deleteLater)
         engine = await Engine.open(folder, program=PROGRAM)
         try:
             times = Times(engine.clock.now, settings.zone)
             session = Session(engine, Actor(ActorKind.PERSON, getpass.getuser()), settings, times)
             window = MainWindow(session, registered_pages(), registered_extras())
-            session.start()
-            try:
-                yield window
-            finally:
-                await session.close()
-        finally:
+        except BaseException:
             await engine.close()
-        window.finish()
-        settings.save()
-        window.deleteLater()
-    finally:
-        look.deleteLater()
+            raise
+        # Closed from the last to the first: the window stays until the engine has stopped what runs.
+        closing.callback(window.deleteLater)
+        closing.callback(settings.save)
+        closing.callback(window.finish)
+        closing.push_async_callback(engine.close)
+        closing.push_async_callback(session.close)
+        session.start()
+        yield window
 
 
 async def _supervise(app: QApplication, folder: Path, name: str) -> int:
