@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,6 +25,7 @@ from engine.control import cancel as cancelling
 from engine.control import clock_trust, decisions, holds
 from engine.control.decisions import Finding
 from engine.control.holds import Node
+from engine.control.proofs import Proof, keep_proofs
 from engine.dispatch import approvals, budgets
 from engine.dispatch.approvals import Sealed, ask_approval, expire_approvals
 from engine.dispatch.delivery import settle_abandoned_attempts
@@ -32,9 +34,22 @@ from engine.dispatch.planning import Planner, lane_of, read_secret_key
 from engine.dispatch.steps import step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order, work_order_row
 from engine.errors import PraxisError, StaleEpoch
+from engine.execution import leftovers
 from engine.execution.blobs import BlobState, BlobStore
+from engine.execution.evidence import FileChange
+from engine.execution.leftovers import Living
 from engine.execution.local_worker import LocalWorker
 from engine.execution.process import guarantee
+from engine.execution.since import (
+    FileComparison,
+    Point,
+    Since,
+    Sources,
+    changes_since,
+    compare_file,
+    kept_manifest,
+    manifest_left,
+)
 from engine.instants import Instant
 from engine.policy import Authorize, Right, person_decides
 from engine.scheduling.claims import recover_abandoned_claims
@@ -53,9 +68,11 @@ from engine.views import inbox as inbox_view
 from engine.views import journal as journal_view
 from engine.views import status as status_view
 from engine.views import timeline as timeline_view
+from engine.views import unknown as unknown_view
 from engine.views import work_orders as order_view
 from engine.views.clock import AnomalyRow, ClockView, Touched
 from engine.views.timeline import Grouping, TimelineView
+from engine.views.unknown import UnknownView
 from engine.views.values import (
     ApprovalCard,
     AttemptRow,
@@ -71,6 +88,7 @@ from engine.views.values import (
     WorkOrderStory,
 )
 from engine.work_order import WorkOrderSpec
+from engine.workspace.manifest import Manifest
 
 T = TypeVar("T")
 
@@ -135,7 +153,7 @@ class Engine:
                 Duty(workflow.finish_cancelled_orders, settings.recovery_batch),
             ),
             self._look_at_clock,
-            self._ask_missing,
+            self._follow_up,
             lambda: self._worker.nudge(),
         )
         self._worker = LocalWorker(
@@ -192,6 +210,7 @@ class Engine:
             )
         await self._storage.write(budgets.root_scope, self.settings.root_limits, control=True)
         epoch = await self._coordinator.take_over()
+        await self._lock_abandoned_lanes()
         await self._look_at_clock()
         await self._worker.register(epoch)
         self._automatic = automatic
@@ -395,11 +414,22 @@ class Engine:
         reason: str,
         cost: int | None = None,
         active_ms: int | None = None,
+        proof: Sequence[Proof] = (),
     ) -> AttemptRow:
-        """End an UNKNOWN by a recorded decision."""
+        """End an UNKNOWN by a recorded decision; what is shown as ``proof`` is kept first, and named in it."""
         self._authorize(actor, "reconcile")
-        await self._write(decisions.reconcile, attempt_id, finding, actor, reason, cost, active_ms)
+        kept = await asyncio.to_thread(keep_proofs, proof, self._blobs)
+        await self._write(decisions.reconcile, attempt_id, finding, actor, reason, cost, active_ms, kept)
         return await self._storage.read(order_view.attempt, attempt_id)
+
+    async def look_again(self, attempt_id: str, actor: Actor) -> tuple[Living, ...]:
+        """Look which processes of an attempt still live; if none does, its workspace is free again."""
+        self._authorize(actor, "reconcile")
+        known = await self._storage.read(leftovers.leftovers_of, attempt_id)
+        found = await asyncio.to_thread(leftovers.look_at, known, self.clock)
+        if not any(one.alive for one in found):
+            await self._write(leftovers.unlock_gone, attempt_id, actor)
+        return found
 
     async def restore_clock_trust(self, actor: Actor, reason: str, *, lower_high_water: bool = False) -> None:
         """Trust wall time again after it was seen to agree with elapsed time, by a person's confirmation (E-33)."""
@@ -531,6 +561,30 @@ class Engine:
         folder = self._worker.run_folder(attempt_id)
         return await self._storage.read(evidence_view.evidence, attempt_id, folder, self._blobs.path)
 
+    async def unknown(self, attempt_id: str) -> UnknownView:
+        """Everything that is known of an attempt that is or was UNKNOWN."""
+        folder = self._worker.run_folder(attempt_id)
+        return await self._storage.read(unknown_view.unknown, attempt_id, folder, self._blobs.path)
+
+    async def living(self, attempt_id: str) -> tuple[Living, ...]:
+        """Which processes of an attempt live now, as far as they are known; nothing is changed by looking."""
+        known = await self._storage.read(leftovers.leftovers_of, attempt_id)
+        return await asyncio.to_thread(leftovers.look_at, known, self.clock)
+
+    async def workspace_since(self, attempt_id: str, point: Point) -> Since:
+        """What changed in an attempt's workspace since its dispatch, or since its end, until now."""
+        view = await self.evidence(attempt_id)
+        return await asyncio.to_thread(self._workspace_since, view, point)
+
+    async def compare_file(self, attempt_id: str, change: FileChange) -> FileComparison:
+        """Both texts of a changed file, where their bytes are found again, and how they differ."""
+        view = await self.evidence(attempt_id)
+        commit = str(view.plan.get("state", {}).get("head", ""))
+        if view.evidence is not None and view.evidence["repository_before"]:
+            commit = view.evidence["repository_before"]["head"] or commit
+        sources = Sources(view.attempt.workspace, self._blobs, dict(os.environ), commit)
+        return await asyncio.to_thread(compare_file, change, sources)
+
     async def verify_blob(self, sha256: str) -> BlobState:
         """Read a kept file again and compare it with its digest."""
         return await asyncio.to_thread(self._blobs.verify, sha256)
@@ -590,6 +644,50 @@ class Engine:
         row = await self.work_order_row(work_order_id)
         assert row is not None
         return row
+
+    def _workspace_since(self, view: EvidenceView, point: Point) -> Since:
+        role = "before" if point is Point.DISPATCH else "after"
+        digest = next((one.sha256 for one in view.blobs if (one.role, one.path) == ("manifest", role)), None)
+        if digest is not None:
+            try:
+                before: Manifest | None = kept_manifest(self._blobs, digest)
+            except PraxisError as error:
+                return Since(self.clock.now(), None, error.what)
+        elif point is Point.DISPATCH and view.evidence is None:
+            before = manifest_left(self._worker.run_folder(view.attempt.id))
+        else:
+            before = None
+        if before is None:
+            why = f"What stood in the workspace at its {point} was not kept, so nothing can be compared."
+            return Since(self.clock.now(), None, why)
+        return changes_since(view.attempt.workspace, before, self.clock)
+
+    async def _lock_abandoned_lanes(self) -> None:
+        """Before anything is judged: what still lives of an earlier console's attempts keeps its workspace."""
+        known = await self._storage.read(leftovers.abandoned_processes, self.epoch)
+        if known:
+            living = await asyncio.to_thread(leftovers.look_at, tuple(known.values()), self.clock)
+            alive = {
+                attempt_id: f"{one.name} ({one.pid})"
+                for attempt_id, one in zip(known, living, strict=True)
+                if one.alive
+            }
+            await self._storage.write(leftovers.lock_lanes, self.epoch, alive, control=True)
+
+    async def _unlock_free_lanes(self) -> None:
+        """Free the lanes whose processes have gone meanwhile."""
+        locked = await self._storage.read(leftovers.locked_lanes)
+        free = []
+        for lane, known in locked.items():
+            living = await asyncio.to_thread(leftovers.look_at, known, self.clock)
+            if known and not any(one.alive for one in living):
+                free.append(lane)
+        if free:
+            await self._storage.write(leftovers.unlock_lanes, self.epoch, free)
+
+    async def _follow_up(self) -> None:
+        await self._unlock_free_lanes()
+        await self._ask_missing()
 
     async def _look_at_clock(self, *, store: bool = False) -> None:
         """Record what the watched clock has found; keep a reading now and then for the next start."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from enum import StrEnum
 
 from engine.actors import Actor
 from engine.control.cancel import cancel_task
+from engine.control.proofs import KeptProof
 from engine.dispatch.approvals import require_reason
 from engine.dispatch.budgets import move_exposure
 from engine.dispatch.delivery import attempt_row
@@ -27,6 +29,7 @@ from engine.states import (
     WorkOrderState,
 )
 from engine.storage import Rx, Subject, Tx
+from engine.validation.handoffs import hand_over, take_up_by_person
 from engine.validation.settlement import settle
 from engine.validation.workflow import (
     last_result,
@@ -46,12 +49,17 @@ class Finding(StrEnum):
     STILL_UNKNOWN = "still_unknown"
 
 
+_PROVES_NOTHING = "A validation that gave no result proves nothing about the work."
+_IT_RAN = "The attempt ran and its validation is UNKNOWN; it cannot be said not to have happened."
+
+
 def accept(tx: Tx, work_order_id: str, actor: Actor, reason: str = "", *, now: Instant) -> sqlite3.Row:
     """Accept validated work; accepting again returns the same."""
     order = work_order_row(tx, work_order_id)
     if order["state"] == WorkOrderState.ACCEPTED:
         return order
     order = move_work_order(tx, work_order_id, WorkOrderState.ACCEPTED, reason, actor, now)
+    take_up_by_person(tx, work_order_id, actor, now)
     _record(tx, order, "accepted", actor, reason, now)
     tx.boundary("acceptance")
     return order
@@ -128,6 +136,7 @@ def reconcile(
     reason: str,
     cost: int | None = None,
     active_ms: int | None = None,
+    proof: Sequence[KeptProof] = (),
     *,
     now: Instant,
 ) -> sqlite3.Row:
@@ -135,6 +144,7 @@ def reconcile(
 
     TOOK_EFFECT: the attempt counts as executed with the given actual use and goes on to validation. DID_NOT: its
     exposure is released and the task is READY behind a new approval. STILL_UNKNOWN: a note; nothing moves.
+    ``proof`` names kept blobs; the decision and the journal refer to them and to the evidence by digest.
     """
     require_reason(reason, "reconcile")
     for name, value in (("cost", cost), ("active_ms", active_ms)):
@@ -160,13 +170,32 @@ def reconcile(
         detail={
             "evidence": evidence["id"] if evidence else None,
             "sha256": evidence["sha256"] if evidence else None,
+            "proof": [{"name": one.name, "sha256": one.sha256, "size": one.size} for one in proof],
         },
+        proof=proof,
     )
     if finding is Finding.TOOK_EFFECT:
         _took_effect(tx, attempt, order, actor, reason, cost, active_ms, now)
     elif finding is Finding.DID_NOT:
         _did_not(tx, attempt, order, actor, reason, now)
     return attempt_row(tx, attempt_id)
+
+
+def exits(rx: Rx, attempt: sqlite3.Row) -> tuple[tuple[Finding, str], ...]:
+    """The three exits of an UNKNOWN attempt, each with why it is closed, "" if it is open."""
+    took_effect = did_not = ""
+    if attempt["purpose"] == Purpose.VALIDATE:
+        took_effect = _PROVES_NOTHING
+    if validation_of(rx, attempt["id"]) is not None:
+        did_not = _IT_RAN
+    if attempt["state"] != AttemptState.UNKNOWN:
+        took_effect = did_not = f"The attempt is {attempt['state']}; only an UNKNOWN is reconciled."
+    still = took_effect if attempt["state"] != AttemptState.UNKNOWN else ""
+    return (
+        (Finding.TOOK_EFFECT, took_effect),
+        (Finding.DID_NOT, did_not),
+        (Finding.STILL_UNKNOWN, still),
+    )
 
 
 def possible(rx: Rx, order: sqlite3.Row) -> tuple[str, ...]:
@@ -221,7 +250,7 @@ def _took_effect(
 ) -> None:
     if attempt["purpose"] == Purpose.VALIDATE:
         raise WrongState(
-            "A validation that gave no result proves nothing about the work.",
+            _PROVES_NOTHING,
             do="Say that it did not take effect; it can then be approved and run again.",
             found=attempt["state"],
         )
@@ -245,6 +274,7 @@ def _took_effect(
     task = tx.one("SELECT state FROM task WHERE id = ?", (attempt["task_id"],))
     if task is not None and task["state"] == TaskState.UNKNOWN:
         move_task(tx, attempt["task_id"], TaskState.SUCCEEDED, actor=actor, now=now, reason=reason)
+        hand_over(tx, attempt, now)
     if order["ended_at"] is not None or order["state"] == WorkOrderState.CANCELLING:
         settle(tx, attempt, actor, now, cost=cost, source="person" if cost is not None else "reported")
     elif judged is None:
@@ -278,7 +308,7 @@ def _did_not(
 ) -> None:
     if validation_of(tx, attempt["id"]) is not None:
         raise WrongState(
-            "The attempt ran and its validation is UNKNOWN; it cannot be said not to have happened.",
+            _IT_RAN,
             do="Say that it took effect, or that it is still unknown.",
             found=attempt["state"],
         )
@@ -326,6 +356,7 @@ def _record(
     *,
     attempt_id: str | None = None,
     detail: dict[str, object] | None = None,
+    proof: Sequence[KeptProof] = (),
 ) -> None:
     decision_id = new_id(now)
     tx.run(
@@ -343,6 +374,11 @@ def _record(
             now,
         ),
     )
+    for ordinal, one in enumerate(proof, 1):
+        tx.run(
+            "INSERT INTO decision_proof(decision_id, ordinal, name, sha256, size) VALUES (?, ?, ?, ?, ?)",
+            (decision_id, ordinal, one.name, one.sha256, one.size),
+        )
     tx.journal(
         f"decision.{kind}",
         Subject("decision", decision_id),

@@ -39,12 +39,14 @@ from engine.errors import Fenced, PraxisError, Refused, StaleEpoch, StorageClose
 from engine.execution.blobs import BlobStore
 from engine.execution.observe import Execution, observe
 from engine.execution.process import ProcessIdentity, Stop, StopReason
+from engine.execution.since import kept_manifest
 from engine.instants import Instant
 from engine.scheduling.claims import Claim, claim_tasks, register_worker, release_claim, renew_claim
 from engine.scheduling.tasks import task_row
 from engine.settings import EngineSettings
 from engine.states import AttemptState
 from engine.storage import Rx, Storage, Tx
+from engine.workspace.manifest import Manifest
 
 LOCAL_WORKER_ID = "local"
 
@@ -277,10 +279,12 @@ class LocalWorker:
             if self._closing:
                 stop.request(StopReason.SHUTDOWN)
             loop = asyncio.get_running_loop()
+            left = await self._storage.read(_manifest_left_before, admission.task_id, admission.attempt_id)
             execution = Execution(
                 prepared=planned.prepared,
                 run_folder=self.run_folder(admission.attempt_id),
                 grace_ms=self._settings.grace_ms,
+                left=await loop.run_in_executor(None, _kept_manifest, self._blobs, left),
             )
             observation = await loop.run_in_executor(
                 self._threads,
@@ -338,6 +342,40 @@ def _approved(rx: Rx, task_id: str) -> _Approved | None:
         return None
     row = approval_row(rx, approval_id)
     return _Approved(row["id"], row["plan"], row["seal"])
+
+
+def _manifest_left_before(rx: Rx, task_id: str, attempt_id: str) -> str | None:
+    """The digest of the manifest of how the run before this one left the workspace, None if there is none.
+
+    That is an earlier attempt of the same task, else the stage that this one follows from.
+    """
+    row = rx.one(
+        """SELECT coalesce(
+             (SELECT earlier.id FROM attempt AS earlier JOIN delivery ON delivery.attempt_id = earlier.id
+              WHERE earlier.task_id = task.id AND earlier.id <> ? ORDER BY earlier.ordinal DESC LIMIT 1),
+             (SELECT coalesce(validating_attempt_id, attempt_id) FROM validation WHERE id = task.source_validation_id),
+             task.source_attempt_id) AS before
+           FROM task WHERE task.id = ?""",
+        (attempt_id, task_id),
+    )
+    blob = rx.one(
+        """SELECT evidence_blob.sha256 FROM evidence
+           JOIN evidence_blob ON evidence_blob.evidence_id = evidence.id
+           WHERE evidence.attempt_id = ? AND evidence_blob.role = 'manifest' AND evidence_blob.path = 'after'""",
+        (row["before"] if row is not None else None,),
+    )
+    return blob["sha256"] if blob is not None else None
+
+
+def _kept_manifest(blobs: BlobStore, sha256: str | None) -> Manifest | None:
+    """The manifest with this digest; without it nothing is said of what others changed."""
+    if sha256 is None:
+        return None
+    try:
+        return kept_manifest(blobs, sha256)
+    except PraxisError:
+        _log.warning("The manifest that the stage before left cannot be read.", exc_info=True)
+        return None
 
 
 def _stop_was_requested(rx: Rx, attempt_id: str) -> bool:

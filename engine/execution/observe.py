@@ -21,6 +21,7 @@ from engine.execution.evidence import (
     host_facts,
     read_result,
 )
+from engine.execution.others import changed_by_others, mark_end
 from engine.execution.process import (
     EndedBy,
     GuardedFile,
@@ -31,6 +32,7 @@ from engine.execution.process import (
     run,
 )
 from engine.execution.record import KeptBlob, Observation
+from engine.execution.since import BEFORE_FILE
 from engine.version import VERSION
 from engine.workspace.containment import Root, find_root
 from engine.workspace.folders import Folder
@@ -44,13 +46,15 @@ RESULT_FILE = "result.json"
 class Execution:
     """What one admitted attempt needs to be run.
 
-    ``run_folder`` is made for it and gets the outputs while they are written, and the command's own result
-    record; ``grace_ms`` is the time between asking its processes to end and killing them.
+    ``run_folder`` is made for it and gets the outputs while they are written, the command's own result record,
+    and the manifest from before the start; ``grace_ms`` is the time between asking its processes to end and
+    killing them. ``left`` is the workspace as the step before left it, None if this is the first.
     """
 
     prepared: Prepared
     run_folder: Path
     grace_ms: int
+    left: Manifest | None = None
 
 
 def observe(
@@ -68,9 +72,11 @@ def observe(
     plan = execution.prepared.plan
     root = find_root(plan.workspace.path)
     execution.run_folder.mkdir(parents=True, exist_ok=True)
-    before = _manifest(root, clock, None)
+    before = _manifest(root, clock, execution.left)
+    (execution.run_folder / BEFORE_FILE).write_bytes(canonical_json(before.to_json()))
     launch = _launch(execution)
     report = run(launch, stop, clock, started)
+    end = mark_end(execution.run_folder)
     after = _manifest(root, clock, before)
     artifacts, problems = keep_artifacts(
         root, (*plan.artifacts, *((plan.report,) if plan.report else ())), blobs
@@ -92,6 +98,7 @@ def observe(
         workspace=changes_between(before, after),
         repository_before=plan.state,
         repository_after=_repository(root, execution, clock),
+        by_others=changed_by_others(execution.left, before, after, report, root, end),
         result=result,
         result_file=result_file,
         result_problem=result_problem,

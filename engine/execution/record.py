@@ -97,7 +97,7 @@ def record_observation(
         },
     )
     if observation.survivors:
-        _lock_lane(tx, attempt, observation.survivors, worker, now)
+        lock_lane(tx, attempt, observation.survivors, worker, now)
     if observation.outcome is Outcome.UNKNOWN:
         mark_unknown(tx, attempt, observation.reason_code, observation.reason, worker, now)
         return attempt_row(tx, attempt["id"])
@@ -133,7 +133,8 @@ def unlock_lane(tx: Tx, lane: str, actor: Actor, *, now: Instant) -> None:
         arm_lane(tx, lane, now)
 
 
-def _lock_lane(tx: Tx, attempt: sqlite3.Row, survivors: str, worker: Actor, now: Instant) -> None:
+def lock_lane(tx: Tx, attempt: sqlite3.Row, survivors: str, actor: Actor, now: Instant) -> None:
+    """Keep everything else out of an attempt's workspace while the named processes of it still live."""
     lane = task_row(tx, attempt["task_id"])["lane"]
     tx.run(
         """INSERT INTO lane_lock(lane, attempt_id, survivors, locked_at) VALUES (?, ?, ?, ?)
@@ -143,7 +144,7 @@ def _lock_lane(tx: Tx, attempt: sqlite3.Row, survivors: str, worker: Actor, now:
     tx.journal(
         "lane.locked",
         Subject("lane", lane),
-        worker,
+        actor,
         now,
         work_order_id=attempt["work_order_id"],
         detail={"attempt": attempt["id"], "survivors": survivors},

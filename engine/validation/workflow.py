@@ -20,6 +20,7 @@ from engine.scheduling.tasks import TaskSource, create_task, task_row
 from engine.scheduling.transition import WORK_ORDER, transition
 from engine.states import AttemptState, Outcome, Purpose, Verdict, WorkOrderState
 from engine.storage import Rx, Subject, Tx, require_epoch
+from engine.validation.handoffs import hand_over, take_up
 from engine.validation.settlement import settle
 from engine.work_order import ValidatedBy
 
@@ -31,6 +32,7 @@ def conclude_execution(
     attempt = record_observation(tx, delivery_id, worker_id, epoch, observation, now=now)
     tx.boundary("evidence")
     if attempt["state"] == AttemptState.EXECUTED:
+        hand_over(tx, attempt, now)
         if attempt["purpose"] == Purpose.VALIDATE:
             _after_validation_run(tx, attempt, now)
         else:
@@ -184,10 +186,13 @@ def validate_by_person(
 
 
 def start_correction(tx: Tx, order: sqlite3.Row, validation: sqlite3.Row, actor: Actor, now: Instant) -> str:
-    """Make one CORRECT task that refers to what failed; it passes the same gates as any other (E-62)."""
+    """Make one CORRECT task that refers to what failed; it passes the same gates as any other (E-62).
+
+    It takes up what the stage that found the fault handed over.
+    """
     spec = spec_of(order)
     tx.run("UPDATE work_order SET corrections_made = corrections_made + 1 WHERE id = ?", (order["id"],))
-    return create_task(
+    task_id = create_task(
         tx,
         order,
         Purpose.CORRECT,
@@ -196,6 +201,9 @@ def start_correction(tx: Tx, order: sqlite3.Row, validation: sqlite3.Row, actor:
         now=now,
         source=TaskSource(validation["task_id"], validation["attempt_id"], validation["id"]),
     )
+    judged_by = validation["validating_attempt_id"] or validation["attempt_id"]
+    take_up(tx, attempt_row(tx, judged_by), task_id, now)
+    return task_id
 
 
 def start_validation(tx: Tx, attempt: sqlite3.Row, actor: Actor, now: Instant) -> str:
@@ -212,6 +220,7 @@ def start_validation(tx: Tx, attempt: sqlite3.Row, actor: Actor, now: Instant) -
         now=now,
         source=TaskSource(attempt["task_id"], attempt["id"]),
     )
+    take_up(tx, attempt, task_id, now)
     approval = tx.one("SELECT * FROM approval WHERE id = ?", (attempt["approval_id"],))
     if approval is not None and approval["covers_validation"]:
         grant_covered(tx, approval, task_row(tx, task_id), spec.approval_life_ms, now=now)

@@ -10,6 +10,7 @@ from engine.dispatch.approvals import approval_row
 from engine.dispatch.work_orders import spec_of, work_order_row
 from engine.states import WorkOrderState
 from engine.storage import Rx
+from engine.views.handoffs import handoffs_around
 from engine.views.values import BlobRef, EvidenceView
 from engine.views.work_orders import attempt, validation_for
 
@@ -46,4 +47,5 @@ def evidence(rx: Rx, attempt_id: str, run_folder: Path, blob_path: Callable[[str
         stderr_file=output("stderr"),
         validation=validation_for(rx, attempt_id),
         criteria=spec_of(order).validation.criteria,
+        handoffs=handoffs_around(rx, row.work_order_id, row.task_id),
     )

@@ -161,7 +161,11 @@ class WorkOrderRow:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """One attempt of a task. ``exposure`` is the word for its budget: reserved, frozen, spent or released."""
+    """One attempt of a task.
+
+    ``decided_by`` is the person who ended its UNKNOWN: its state and outcome are then their verdict, and not what
+    was observed (E-72).
+    """
 
     id: str
     task_id: str
@@ -191,6 +195,7 @@ class AttemptRow:
     seal: str
     approval_id: str
     evidence_id: str | None
+    decided_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,14 +239,45 @@ class ValidationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ProofRef:
+    """One kept thing that a decision was based on: its name, digest and size in bytes."""
+
+    name: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffRow:
+    """What one finished stage handed over (E-73).
+
+    ``summary`` and ``questions`` are the command's own words. ``accepted_at`` is None while nobody has taken it
+    up; ``to_task_id`` is None when a person took it up, by accepting the work.
+    """
+
+    id: str
+    from_task_id: str
+    from_attempt_id: str
+    to_task_id: str | None
+    evidence_id: str | None
+    evidence_sha256: str | None
+    summary: str
+    questions: tuple[str, ...]
+    written_at: Instant
+    accepted_at: Instant | None
+    accepted_by: Actor | None
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """A person's decision about a work order or one of its attempts."""
+    """A person's decision about a work order or one of its attempts, and what it was based on."""
 
     kind: str
     attempt_id: str | None
     actor: Actor
     reason: str
     decided_at: Instant
+    proof: tuple[ProofRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +299,8 @@ class JournalRow:
 class WorkOrderStory:
     """A work order from request to acceptance, stage by stage. ``can`` names the decisions possible now.
 
-    Words in ``can``: accept, reject, cancel, allow_correction, hold, resume, pause.
+    Words in ``can``: accept, reject, cancel, allow_correction, replan, validate, validate_again, ask_again, hold,
+    resume, pause. ``handoffs`` are those between its stages, oldest first.
     """
 
     row: WorkOrderRow
@@ -280,6 +317,7 @@ class WorkOrderStory:
     budget: tuple[BudgetLine, ...]
     journal: tuple[JournalRow, ...]
     can: tuple[str, ...]
+    handoffs: tuple[HandoffRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +336,7 @@ class EvidenceView:
 
     While the attempt runs ``evidence`` is None and ``stdout_file``/``stderr_file`` are the files being written;
     afterwards they are the kept blobs. ``evidence`` is the JSON of `engine.execution.evidence.Evidence`.
+    ``handoffs`` are the one its stage took up, and those it handed over.
     """
 
     attempt: AttemptRow
@@ -312,6 +351,7 @@ class EvidenceView:
     stderr_file: str | None
     validation: ValidationRow | None
     criteria: str
+    handoffs: tuple[HandoffRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

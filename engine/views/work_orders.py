@@ -25,6 +25,7 @@ from engine.states import (
     WorkOrderState,
 )
 from engine.storage import Rx
+from engine.views.handoffs import handoffs
 from engine.views.inbox import budget_lines
 from engine.views.journal import journal_of_work_order
 from engine.views.rows import actor_of
@@ -32,6 +33,7 @@ from engine.views.values import (
     AttemptRow,
     DecisionRow,
     HoldRow,
+    ProofRef,
     TaskRow,
     ValidationRow,
     WorkOrderRow,
@@ -52,7 +54,11 @@ _ORDERS = """
 
 _ATTEMPTS = """
     SELECT attempt.*, work_order.number, work_order.title, work_order.workspace, approval.plan,
-      delivery.started_at, delivery.process_pid, evidence.id AS evidence_id
+      delivery.started_at, delivery.process_pid, evidence.id AS evidence_id,
+      CASE WHEN attempt.reason_code = 'decided_by_person' THEN
+        (SELECT actor FROM decision WHERE decision.attempt_id = attempt.id
+           AND decision.kind IN ('reconciled.took_effect', 'reconciled.did_not')
+         ORDER BY decision.decided_at DESC, decision.id DESC LIMIT 1) END AS decided_by
     FROM attempt JOIN work_order ON work_order.id = attempt.work_order_id
     JOIN approval ON approval.id = attempt.approval_id
     LEFT JOIN delivery ON delivery.attempt_id = attempt.id
@@ -132,18 +138,38 @@ def story(rx: Rx, name: str, now: Instant) -> WorkOrderStory:
                 "SELECT * FROM validation WHERE work_order_id = ? ORDER BY recorded_at, id", (identity,)
             )
         ),
-        decisions=tuple(
-            DecisionRow(
-                item["kind"], item["attempt_id"], actor_of(item, "actor"), item["reason"], item["decided_at"]
-            )
-            for item in rx.all(
-                "SELECT * FROM decision WHERE work_order_id = ? ORDER BY decided_at, id", (identity,)
-            )
-        ),
+        decisions=decisions_of(rx, identity),
         holds=holds_of(rx, identity, row["scope_id"]),
         budget=budget_lines(rx, row["scope_id"], Partition.EXECUTION, 0, 0),
         journal=journal_of_work_order(rx, identity, STORY_JOURNAL_ROWS),
         can=possible(rx, row),
+        handoffs=handoffs(rx, identity),
+    )
+
+
+def decisions_of(rx: Rx, work_order_id: str) -> tuple[DecisionRow, ...]:
+    """The decisions of people about a work order and its attempts, oldest first, each with its proof."""
+    proofs: dict[str, list[ProofRef]] = {}
+    for item in rx.all(
+        """SELECT decision_proof.* FROM decision_proof JOIN decision ON decision.id = decision_proof.decision_id
+           WHERE decision.work_order_id = ? ORDER BY decision_proof.decision_id, decision_proof.ordinal""",
+        (work_order_id,),
+    ):
+        proofs.setdefault(item["decision_id"], []).append(
+            ProofRef(item["name"], item["sha256"], item["size"])
+        )
+    return tuple(
+        DecisionRow(
+            item["kind"],
+            item["attempt_id"],
+            actor_of(item, "actor"),
+            item["reason"],
+            item["decided_at"],
+            tuple(proofs.get(item["id"], ())),
+        )
+        for item in rx.all(
+            "SELECT * FROM decision WHERE work_order_id = ? ORDER BY decided_at, id", (work_order_id,)
+        )
     )
 
 
@@ -340,6 +366,7 @@ def _attempt(row: sqlite3.Row) -> AttemptRow:
         seal=row["seal"],
         approval_id=row["approval_id"],
         evidence_id=row["evidence_id"],
+        decided_by=row["decided_by"],
     )
 
 

@@ -124,6 +124,26 @@ def workspace_state(
         ) from error
 
 
+def committed_content(
+    root: Root, git: Path | None, environment: Mapping[str, str], commit: str, path: str, largest: int
+) -> bytes | None:
+    """Give what a commit holds at a path below the workspace, None if it holds no file of at most ``largest`` bytes.
+
+    Nothing is converted: a file whose line ends git changes at checkout differs from what stood in the workspace.
+    """
+    if git is None or contains(root, git) or not commit:
+        return None
+    repository = _Git(git, root, environment)
+    name = f"{commit}:./{path}"
+    try:
+        size = repository.one_or_none("cat-file", "-s", name)
+        if not size.isdecimal() or int(size) > largest:
+            return None
+        return repository.output("cat-file", "blob", name)
+    except (_GitFailed, InvalidWorkOrder):
+        return None
+
+
 def _state(
     root: Root, git: Path | None, environment: Mapping[str, str], reader: _Reader, depth: int
 ) -> WorkspaceState:

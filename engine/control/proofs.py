@@ -1,0 +1,71 @@
+"""What a person shows for a decision: files and notes, kept as blobs and named in the decision (E-72)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import InvalidValue
+from engine.execution.blobs import BlobStore
+
+MOST_PROOFS = 20
+LARGEST_NOTE = 1 << 20
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One thing that is shown: a note (``text``), or the file at the absolute path ``file`` on this machine.
+
+    ``name`` is what it is called; ``""`` takes the file's own name, or "note".
+    """
+
+    name: str = ""
+    text: str = ""
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptProof:
+    """A proof as it was kept: its name, the digest of its bytes, and their number."""
+
+    name: str
+    sha256: str
+    size: int
+
+
+def keep_proofs(proofs: Sequence[Proof], blobs: BlobStore) -> tuple[KeptProof, ...]:
+    """Keep every proof before the decision that refers to it is written. Blocks; call it in a thread.
+
+    Raises `InvalidValue` for what is neither a note nor a file, for too many, and what `BlobStore` raises for a
+    file that is not there or cannot be kept. What was kept of a list that fails stays, unreferred to.
+    """
+    if len(proofs) > MOST_PROOFS:
+        raise InvalidValue(
+            f"{len(proofs)} proofs are more than the {MOST_PROOFS} that one decision takes.",
+            do="Put them into one archive, or leave some out.",
+        )
+    for proof in proofs:
+        _require_one(proof)
+    return tuple(_keep(proof, blobs) for proof in proofs)
+
+
+def _keep(proof: Proof, blobs: BlobStore) -> KeptProof:
+    if proof.file:
+        path = Path(proof.file)
+        blob = blobs.put_file(path)
+        return KeptProof((proof.name or path.name)[:LONGEST_NAME], blob.sha256, blob.size)
+    blob = blobs.put_bytes(proof.text.encode("utf-8", "surrogatepass"))
+    return KeptProof((proof.name or "note")[:LONGEST_NAME], blob.sha256, blob.size)
+
+
+def _require_one(proof: Proof) -> None:
+    if bool(proof.file) == bool(proof.text.strip()):
+        raise InvalidValue("A proof is either a note or a file.", do="Give one of the two.")
+    if len(proof.text) > LARGEST_NOTE:
+        raise InvalidValue(
+            f"The note is longer than {LARGEST_NOTE:,} characters.", do="Attach it as a file instead."
+        )
+    if proof.file and not Path(proof.file).is_absolute():
+        raise InvalidValue(f"{proof.file!r} is not an absolute path.", do="Give the whole path of the file.")
