@@ -10,10 +10,11 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QPainter, Q
 from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from app.alerts import Alert, Alerts
-from app.session import Selection, Session
+from app.session import Changes, Selection, Session
 from app.shell.commands import resume
 from app.theme import Shape, Text, Tone, draw_shape, tokens
-from app.widgets import Role, button, column, label, row
+from app.widgets import Role, button, column, duration_text, label, row
+from engine.clock_watch import AnomalyKind
 from engine.control.holds import BY_PERSON
 from engine.states import HoldKind, NodeKind
 
@@ -129,6 +130,7 @@ class StandingAlerts:
         self._unknown_page = next((key for key in _WHERE_UNKNOWN_IS_SHOWN if key in pages), "")
         self._holds: set[str] = set()
         session.status_changed.connect(self.update)
+        session.changed.connect(self._on_changes)
 
     def update(self, status: EngineStatus) -> None:
         """Raise and take down what the status calls for."""
@@ -141,7 +143,32 @@ class StandingAlerts:
         _show(alerts, "decision", self._decision(status))
         for key, hold in wanted.items():
             alerts.show(self._held(key, hold))
+        _show(alerts, "recovery", _recovery(status))
         _show(alerts, "superseded", _superseded(status))
+
+    def _on_changes(self, changes: Changes) -> None:
+        if "clock.suspend" in changes.kinds:
+            self._session.spawn(self._tell_sleep(), "tell of sleep")
+
+    async def _tell_sleep(self) -> None:
+        """Note that the machine slept: nothing is wrong, but what came due meanwhile is late."""
+        found = await self._session.engine.clock_anomalies(limit=10)
+        slept = next((row for row in found if row.kind is AnomalyKind.SUSPEND), None)
+        if slept is None:
+            return
+        times = self._session.times
+        self._session.alerts.show(
+            Alert(
+                "slept",
+                f"The machine slept {duration_text(slept.size_ms)}.",
+                f"From {times.stamp(slept.wall_before)} to {times.stamp(slept.wall_after)}. The clock is still "
+                "trusted; what came due meanwhile is late.",
+                Tone.LIVE,
+                "Show",
+                lambda: self._session.open_page("clock", slept.id),
+                dismissable=True,
+            )
+        )
 
     def _held(self, key: str, hold: HoldRow) -> Alert:
         by = f"By {hold.actor}, {self._session.times.stamp(hold.placed_at)}."
@@ -158,6 +185,15 @@ class StandingAlerts:
         if hold.kind in BY_PERSON:
             action = "Resume" if hold.kind is HoldKind.PAUSE else "Answer and resume…"
         tone = Tone.BAD if hold.kind in {HoldKind.CLOCK, HoldKind.OVERRUN} else Tone.WARN
+        if hold.kind is HoldKind.CLOCK:
+            return Alert(
+                key,
+                "The clock cannot be trusted.",
+                f"{hold.reason} {_MEANS[hold.kind]}",
+                tone,
+                "Restore trust…",
+                lambda: self._session.open_page("clock", "restore"),
+            )
         return Alert(
             key,
             f"{where} is {_HELD_WORDS[hold.kind]}.",
@@ -221,6 +257,17 @@ _MEANS = {
 def _is_told(hold: HoldRow) -> bool:
     """Holds on the engine and on scopes concern everything; those on one work order stand on its own page."""
     return hold.node_kind in {NodeKind.ENGINE, NodeKind.SCOPE}
+
+
+def _recovery(status: EngineStatus) -> Alert | None:
+    if not status.recovery_error:
+        return None
+    return Alert(
+        "recovery",
+        "What an earlier run left cannot be judged.",
+        f"Nothing new is dispatched until it can; it is tried again every second. {status.recovery_error}",
+        Tone.BAD,
+    )
 
 
 def _superseded(status: EngineStatus) -> Alert | None:

@@ -26,7 +26,10 @@ _HELD = {
 
 
 class FootLine(QFrame):
-    """Dispatch open or held and why · epoch · running · UNKNOWN · zone; at the right the writer's queue."""
+    """Clock trusted or not · dispatch open or held and why · epoch · running · UNKNOWN · zone.
+
+    At the right stands the writer's queue.
+    """
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,16 +37,18 @@ class FootLine(QFrame):
         self.setAccessibleName("State of the engine")
         self._session = session
         line = row(self, margins=(12, 4, 12, 4), gap=16)
+        self._clock = _Fact("clock", self, figure=True)
         self._dispatch = _Fact("dispatch", self, figure=True)
         self._epoch = _Fact("epoch", self)
         self._running = _Fact("running", self)
         self._unknown = _Fact("UNKNOWN", self)
         self._zone = _Fact("times in", self)
         self._writer = _Fact("writer", self)
-        for fact in (self._dispatch, self._epoch, self._running, self._unknown, self._zone):
+        for fact in (self._clock, self._dispatch, self._epoch, self._running, self._unknown, self._zone):
             line.addWidget(fact)
         line.addStretch(1)
         line.addWidget(self._writer)
+        self._clock.setToolTip("Whether wall time may be judged by; the page Clock says why")
         self._epoch.setToolTip("Grows each time a console or server takes over this data folder")
         self._running.setToolTip("Attempts in flight now")
         self._unknown.setToolTip("Attempts of which nobody can say yet whether they took effect")
@@ -51,6 +56,7 @@ class FootLine(QFrame):
         session.status_changed.connect(self.show_status)
         session.times.changed.connect(self._show_zone)
         self._show_zone()
+        self._clock.say("…")
         self._dispatch.say("…")
         for fact in (self._epoch, self._running, self._unknown, self._writer):
             fact.say("–")
@@ -58,8 +64,14 @@ class FootLine(QFrame):
     def show_status(self, status: EngineStatus) -> None:
         """Show a status."""
         hold = status.engine_hold
+        if status.clock_trusted:
+            self._clock.say("trusted", Tone.OK, Shape.DOT)
+        else:
+            self._clock.say("distrusted", Tone.BAD, Shape.CLOCK)
         if status.superseded:
             self._dispatch.say("stopped: another console took over", Tone.BAD, Shape.CROSS)
+        elif status.recovery_error:
+            self._dispatch.say("held: recovery fails", Tone.BAD, Shape.CROSS)
         elif hold is not None:
             words = _HELD[hold.kind] + (
                 f": {hold.reason}" if hold.reason and hold.kind is HoldKind.HOLD else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.first_start import open_scratch_workspace
+from app.panels.clock import PAGE as CLOCK
 from app.panels.evidence import PAGE as EVIDENCE
 from app.panels.inbox import PAGE as INBOX
 from app.panels.journal import PAGE as JOURNAL
@@ -16,7 +17,7 @@ from app.wizards.new_work_order import new_work_order
 
 def registered_pages() -> tuple[Page, ...]:
     """Every page there is. Importing a page costs nothing; it is built when it is first shown."""
-    return (INBOX, WORK_ORDERS, TIMELINE, EVIDENCE, JOURNAL)
+    return (INBOX, WORK_ORDERS, TIMELINE, EVIDENCE, CLOCK, JOURNAL)
 
 
 def registered_extras() -> Extras:

@@ -35,6 +35,7 @@ class Tray(QObject):
         super().__init__(window)
         self._window = window
         self._pending: int | None = None
+        self._clock_trusted = True
         self._new = 0
         self._icon = QSystemTrayIcon(self)
         self._menu = QMenu(window)
@@ -82,6 +83,11 @@ class Tray(QObject):
         self._icon.setIcon(tray_icon(status.pending_approvals, state))
         self._icon.setToolTip("Praxis Console · " + " · ".join(words))
         self._state.setText(" · ".join(words))
+        if self._clock_trusted and not status.clock_trusted:
+            self.say(
+                "The clock cannot be trusted", "Nothing starts by time. Open the page Clock to look at it."
+            )
+        self._clock_trusted = status.clock_trusted
         before, self._pending = self._pending, status.pending_approvals
         if before is not None and status.pending_approvals > before:
             self._new += status.pending_approvals - before

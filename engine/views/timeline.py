@@ -151,6 +151,7 @@ class _Source:
     tables: str
     start: str
     end: str
+    only: str = "1 = 1"
 
     def select(self) -> str:
         """All bars that touch the window from :start to :end.
@@ -163,9 +164,9 @@ class _Source:
         wide = f"({self.end} IS NULL OR {self.end} - {self.start} > {LONG_MS})"
         touches = f"({self.end} IS NULL OR {self.end} >= :start)"
         return f"""SELECT {self.columns} FROM {self.tables}
-              WHERE {self.start} BETWEEN :early AND :end AND {touches}
+              WHERE {self.start} BETWEEN :early AND :end AND {touches} AND {self.only}
             UNION ALL SELECT {self.columns} FROM {self.tables}
-              WHERE {wide} AND {self.start} < :early AND {touches}"""
+              WHERE {wide} AND {self.start} < :early AND {touches} AND {self.only}"""
 
 
 _EXECUTED = "attempt JOIN delivery ON delivery.attempt_id = attempt.id AND delivery.started_at IS NOT NULL"
@@ -179,6 +180,8 @@ _SOURCES = (
         "approval",
         "asked_at",
         "coalesce(decided_at, ended_at)",
+        # Nobody waited for what an earlier look had covered.
+        "covered_by IS NULL",
     ),
     _Source(
         """'CLAIM', claim.id, claim.id, claim.state, claimed_at, claim.ended_at, lease_until, task.work_order_id,

@@ -33,7 +33,9 @@ class Legend(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setFont(font(Text.SMALL))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.setAccessibleName("Legend: " + ", ".join([*(_word(*one) for one in _SAMPLES), _SLEEP, _STEP]))
 
     def hasHeightForWidth(self) -> bool:
@@ -45,12 +47,12 @@ class Legend(QWidget):
         return int(self._places(width)[-1][1].bottom()) + 2
 
     def sizeHint(self) -> QSize:
-        """As high as its present width asks for."""
-        return QSize(400, self.heightForWidth(max(self.width(), 400)))
+        """One line; `heightForWidth` says more."""
+        return QSize(400, self.fontMetrics().height() + 6)
 
     def minimumSizeHint(self) -> QSize:
-        """As high as its present width asks for."""
-        return QSize(200, self.heightForWidth(max(self.width(), 200)))
+        """One line."""
+        return QSize(200, self.fontMetrics().height() + 6)
 
     def _places(self, width: int) -> list[tuple[str, QRectF]]:
         metrics = self.fontMetrics()

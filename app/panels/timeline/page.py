@@ -96,7 +96,11 @@ class TimelinePage(PageView):
     # --------------------------------------------------------------------------------- what the shell asks
 
     def show_subject(self, subject_id: str) -> None:
-        """Show a work order's whole time."""
+        """Show a work order's whole time, or the moment ``at <milliseconds>``."""
+        moment = subject_id.removeprefix("at ")
+        if moment != subject_id:
+            self.canvas.jump_to(int(moment))
+            return
         self._tasks.spawn(self._show_order(subject_id), "show a work order on the timeline")
 
     def search(self, text: str) -> None:
@@ -154,6 +158,7 @@ class TimelinePage(PageView):
         for words, span in SPANS:
             self._spans.addItem(words, span)
         self._spans.setCurrentIndex(1)
+        self._spans.setMinimumContentsLength(11)
         self._spans.activated.connect(self._span_chosen)
         line.addWidget(self._spans)
         for text, tip, pressed, key, name in (

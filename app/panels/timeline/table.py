@@ -123,7 +123,8 @@ def _model(times: Times, cell_start: Callable[[TimelineCell], Instant], parent: 
         return bar_took(entry, times) if isinstance(entry, TimelineBar) else ""
 
     def title(entry: Entry) -> str:
-        return spoken(entry.title or entry.note) if isinstance(entry, TimelineBar) else ""
+        said = (entry.title or entry.note) if isinstance(entry, TimelineBar) else ""
+        return spoken(said) if said else ""
 
     def tip(entry: Entry) -> str:
         return plain_tip(*lines(entry))

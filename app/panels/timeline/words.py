@@ -48,6 +48,14 @@ _HOLDS: Mapping[HoldKind, Look] = {
 }
 
 
+_NOT_STARTED = (
+    AttemptState.DISPATCH_AUTHORIZED,
+    AttemptState.DELIVERED,
+    AttemptState.ACKNOWLEDGED,
+    AttemptState.VOIDED,
+)
+
+
 def look_of_bar(kind: BarKind, state: str) -> Look:
     """Word, tone and shape of what a bar shows. A wait that ended well is quiet: the approval was given."""
     for states in _STATES[kind]:
@@ -55,6 +63,8 @@ def look_of_bar(kind: BarKind, state: str) -> Look:
             found = states(state)
             if isinstance(found, HoldKind):
                 return _HOLDS[found]
+            if kind is BarKind.DISPATCH and found not in _NOT_STARTED:
+                return Look("started", Tone.NEUTRAL, Shape.DOT)
             if kind is BarKind.APPROVAL and found in (ApprovalState.APPROVED, ApprovalState.CONSUMED):
                 return Look("approved", Tone.WARN, Shape.CHECK)
             return look_of(found)
@@ -109,10 +119,11 @@ def bar_summary(bar: TimelineBar, times: Times) -> str:
     when = times.stamp(bar.start, seconds=True)
     if bar.kind is not BarKind.VALIDATION and bar.end is not None:
         when += f" to {times.stamp(bar.end, seconds=True)}"
-    said = spoken(bar.note)
+    said = spoken(bar.note) if bar.note else ""
     if bar.kind is BarKind.APPROVAL and said:
         said = f"by {said}"
-    parts = (bar_title(bar), spoken(bar.title), when, bar_took(bar, times), said)
+    title = spoken(bar.title) if bar.title else ""
+    parts = (bar_title(bar), title, when, bar_took(bar, times), said)
     return " · ".join(part for part in parts if part)
 
 

@@ -10,7 +10,9 @@ from app.alerts import Alert
 from app.session import Session
 from app.shell.window import MainWindow
 from app.theme import Tone
+from engine.clock_watch import AnomalyKind
 from engine.states import HoldKind, NodeKind
+from engine.views.clock import AnomalyRow
 from tests.app.fake_engine import FakeEngine, hold
 from tests.app.shell.test_commands import say, write
 from tests.app.shell.test_window import press, question
@@ -58,9 +60,46 @@ async def test_a_hold_is_answered_from_its_strip(
 async def test_holds_that_have_another_way_out_have_no_button(
     window: MainWindow, session: Session, fake: FakeEngine
 ) -> None:
-    await say(session, fake, holds=(hold(HoldKind.CLOCK),))
-    assert strips(window) == ["Dispatch is held: the clock cannot be trusted."]
+    await say(session, fake, holds=(hold(HoldKind.RESTORE),))
+    assert strips(window) == ["Dispatch is held after a restore."]
     assert [found for found in window.strips.findChildren(QPushButton) if found.isVisible()] == []
+
+
+async def test_a_distrusted_clock_leads_to_the_steps_that_restore_trust(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    """E-33: no resume lifts it."""
+    opened: list[tuple[str, str]] = []
+    session.navigated.connect(lambda page, subject: opened.append((page, subject)))
+    await say(session, fake, holds=(hold(HoldKind.CLOCK, "The wall clock jumped back by 1.0 h."),))
+    assert strips(window) == ["The clock cannot be trusted."]
+    press(window.strips, "Restore trust…")
+    assert opened == [("clock", "restore")]
+
+
+async def test_sleep_is_told_once_and_can_be_dismissed(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    """E-30: a gap, no fault."""
+    slept = AnomalyRow("a", AnomalyKind.SUSPEND, "", 27_720_000, 0, 27_720_000, 1, 27_720_001, True, 7)
+
+    async def anomalies(**_: object) -> tuple[AnomalyRow, ...]:
+        return (slept,)
+
+    fake.clock_anomalies = anomalies  # type: ignore[attr-defined]
+    fake.tell(("clock.suspend", "clock", "a", None))
+    await session.settled()
+    assert strips(window) == ["The machine slept 7 h 42 min."]
+    press(window.strips, "Dismiss")
+    assert strips(window) == []
+
+
+async def test_recovery_that_fails_is_told(window: MainWindow, session: Session, fake: FakeEngine) -> None:
+    """B-040: with what it means, and gone once it works."""
+    await say(session, fake, recovery_error="The disk is full.")
+    assert strips(window) == ["What an earlier run left cannot be judged."]
+    await say(session, fake)
+    assert strips(window) == []
 
 
 async def test_an_overrun_scope_is_told_a_held_work_order_is_not(

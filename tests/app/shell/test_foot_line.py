@@ -22,6 +22,7 @@ def facts(window: MainWindow) -> set[str]:
 
 async def test_a_quiet_engine(window: MainWindow) -> None:
     assert facts(window) == {
+        "clock trusted",
         "dispatch open",
         "epoch 41",
         "running 0",
@@ -63,3 +64,14 @@ async def test_superseded(window: MainWindow, session: Session, fake: FakeEngine
 async def test_the_zone_follows(window: MainWindow, session: Session) -> None:
     session.times.set_zone(Zone.LOCAL)
     assert any(fact.startswith("times in UTC") for fact in facts(window))
+
+
+async def test_a_distrusted_clock(window: MainWindow, session: Session, fake: FakeEngine) -> None:
+    await say(session, fake, clock_trusted=False, holds=(hold(HoldKind.CLOCK, "It jumped."),))
+    assert {"clock distrusted", "dispatch held: clock distrusted"} <= facts(window)
+
+
+async def test_recovery_that_fails(window: MainWindow, session: Session, fake: FakeEngine) -> None:
+    """B-040: dispatch is held while what was left cannot be judged."""
+    await say(session, fake, recovery_error="The disk is full.")
+    assert "dispatch held: recovery fails" in facts(window)
