@@ -71,8 +71,16 @@ async def waiting_work(engine: Engine) -> tuple[Waiting, ...]:
     )
 
 
-async def can_go_on(engine: Engine) -> bool:
-    """Whether anything runs, or could run without a person doing something first."""
+async def is_idle(engine: Engine) -> bool:
+    """Whether nothing runs, and nothing could without a person doing something first.
+
+    The look takes several reads. If anything changed meanwhile they do not fit together, and it is not idle.
+    """
+    before = (await engine.status()).last_sequence
+    return not await _can_go_on(engine) and (await engine.status()).last_sequence == before
+
+
+async def _can_go_on(engine: Engine) -> bool:
     if await engine.running():
         return True
     async for row in _open_orders(engine):
@@ -123,7 +131,7 @@ async def _until_end(engine: Engine, teller: _Teller, stop: _Stop, *, until_idle
         await teller.tell()
         if (await engine.status()).superseded:
             return "superseded"
-        if until_idle and not teller.news.is_set() and not await can_go_on(engine):
+        if until_idle and await is_idle(engine):
             return "idle"
         await _first(stop.asked, teller.news)
     await _wind_down(engine, teller, stop)
