@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QColor, QFont, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QMenu, QSystemTrayIcon, QWidget
 
@@ -19,6 +19,8 @@ BURST_MS = 2000
 """Requests that come within this time make one notification (B-002, B-107)."""
 
 _SIZES = (16, 20, 24, 32, 48)
+_ROOM_FOR_BOTH = 24
+"""Below this many pixels there is no room for the icon and a number."""
 
 
 class Tray(QObject):
@@ -126,32 +128,59 @@ def tray_icon(count: int, state: Shape | None) -> QIcon:
 
 
 def _picture(size: int, count: int, state: Shape | None) -> QPixmap:
+    if count and size < _ROOM_FOR_BOTH:
+        return _number_alone(size, count, state)
     picture = pixmap("praxis", size)
     painter = QPainter(picture)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if count:
-        text = str(count) if count < 100 else "99"
         height = size * 0.62
-        width = max(height, height * (0.42 + 0.4 * len(text)))
+        width = max(height, height * (0.42 + 0.4 * len(_shown(count))))
         box = QRectF(size - width, size - height, width, height)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor("#FFFFFF"))
-        painter.drawRoundedRect(box, height / 2, height / 2)
-        painter.setBrush(LIGHT.bad)
-        painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), height / 2, height / 2)
-        letters = QFont(QApplication.font())
-        letters.setPixelSize(max(8, int(height * 0.78)))
-        letters.setBold(True)
-        painter.setFont(letters)
-        painter.setPen(QColor("#FFFFFF"))
-        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
+        _fill(painter, box, QColor("#FFFFFF"), height / 2)
+        _fill(painter, box.adjusted(1, 1, -1, -1), LIGHT.bad, height / 2)
+        _write(painter, box, count, int(height * 0.78))
     if state is not None:
         side = size * 0.5
-        back = QRectF(QPointF(0, 0), QPointF(side, side))
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor("#FFFFFF"))
-        painter.drawEllipse(back)
-        ink = LIGHT.unknown if state is Shape.DIAMOND else LIGHT.warn
-        draw_shape(painter, back.adjusted(side * 0.22, side * 0.22, -side * 0.22, -side * 0.22), state, ink)
+        back = QRectF(0, 0, side, side)
+        _fill(painter, back, QColor("#FFFFFF"), side / 2)
+        inset = side * 0.22
+        draw_shape(painter, back.adjusted(inset, inset, -inset, -inset), state, _ink(state))
     painter.end()
     return picture
+
+
+def _number_alone(size: int, count: int, state: Shape | None) -> QPixmap:
+    """The number on a tile of the state's colour: at 16 pixels nothing else could be read."""
+    picture = QPixmap(size, size)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    tile = QRectF(0, 0, size, size)
+    _fill(painter, tile, LIGHT.accent if state is None else _ink(state), size * 0.22)
+    _write(painter, tile, count, int(size * (0.82 if count < 10 else 0.68)))
+    painter.end()
+    return picture
+
+
+def _ink(state: Shape) -> QColor:
+    return LIGHT.unknown if state is Shape.DIAMOND else LIGHT.warn
+
+
+def _shown(count: int) -> str:
+    return str(min(count, 99))
+
+
+def _fill(painter: QPainter, box: QRectF, colour: QColor, radius: float) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    painter.drawRoundedRect(box, radius, radius)
+
+
+def _write(painter: QPainter, box: QRectF, count: int, pixels: int) -> None:
+    letters = QFont(QApplication.font())
+    letters.setPixelSize(max(8, pixels))
+    letters.setBold(True)
+    painter.setFont(letters)
+    painter.setPen(QColor("#FFFFFF"))
+    painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), _shown(count))
