@@ -31,8 +31,10 @@ from app.theme import Theme, ThemeChoice, Tone, icon, theme
 from app.widgets import Times
 from app.widgets.dialogs import error_dialog, opened
 from engine.actors import Actor, ActorKind
+from engine.clock import Clock
 from engine.engine import Engine
-from engine.errors import ChannelError, FolderInUse, PraxisError, StorageError
+from engine.errors import ChannelError, FolderInUse, InvalidValue, PraxisError, StorageError
+from engine.fault_clock import FaultClock, read_clock_script
 from engine.interfaces.channel import Channel
 
 PROGRAM = "praxis-console"
@@ -58,11 +60,18 @@ def start(options: Options, tell: Callable[[str], None]) -> int:
         return event_loop.run(partial(take_screenshots, app, options.screenshots, seed), app)
     if options.tour:
         return event_loop.run(partial(_tour_without_display, app, options.data, tell), app)
+    clock: Clock | None = None
+    if options.clock_script is not None:
+        try:
+            clock = FaultClock(read_clock_script(options.clock_script))
+        except InvalidValue as error:
+            tell(str(error))
+            return error.exit_code
     folder = (options.data or Engine.default_folder()).absolute()
     name = instance_name(folder)
     if raise_running(name):
         return 0
-    return event_loop.run(partial(_supervise, app, folder, name), app)
+    return event_loop.run(partial(_supervise, app, folder, name, clock), app)
 
 
 def make_application() -> QApplication:
@@ -82,7 +91,9 @@ def make_application() -> QApplication:
 
 
 @asynccontextmanager
-async def open_console(app: QApplication, folder: Path) -> AsyncIterator[MainWindow]:
+async def open_console(
+    app: QApplication, folder: Path, clock: Clock | None = None
+) -> AsyncIterator[MainWindow]:
     """Open a data folder and give its window, not yet shown; closes session, engine and window at the end.
 
     Raises a `StorageError` if the folder cannot be opened. What runs at the end is stopped and becomes UNKNOWN.
@@ -91,7 +102,7 @@ async def open_console(app: QApplication, folder: Path) -> AsyncIterator[MainWin
     async with AsyncExitStack() as closing:
         look = Theme(app, settings.theme, settings.density)
         closing.callback(look.deleteLater)
-        engine = await Engine.open(folder, program=PROGRAM)
+        engine = await Engine.open(folder, clock=clock, program=PROGRAM)
         try:
             times = Times(engine.clock.now, settings.zone)
             session = Session(engine, Actor(ActorKind.PERSON, getpass.getuser()), settings, times)
@@ -109,11 +120,11 @@ async def open_console(app: QApplication, folder: Path) -> AsyncIterator[MainWin
         yield window
 
 
-async def _supervise(app: QApplication, folder: Path, name: str) -> int:
+async def _supervise(app: QApplication, folder: Path, name: str, clock: Clock | None = None) -> int:
     """The console as a person uses it."""
     is_first_start = not (folder / DATABASE).exists()
     try:
-        async with open_console(app, folder) as window, _listening(window.session):
+        async with open_console(app, folder, clock) as window, _listening(window.session):
             faults = Faults(log_folder(folder))
             faults.install()
             try:

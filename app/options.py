@@ -16,11 +16,15 @@ BROKEN_QT = "6.12.0"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks for. ``tour`` is set where there is no display."""
+    """What the command line asks for. ``tour`` is set where there is no display.
+
+    ``clock_script`` names a file of clock faults to be played, for trying out what the product does about them.
+    """
 
     data: Path | None = None
     screenshots: Path | None = None
     tour: bool = False
+    clock_script: Path | None = None
 
 
 def qt_problem(python: tuple[int, ...], pyside: str | None) -> str:
@@ -59,9 +63,15 @@ def parse(arguments: Sequence[str] | None) -> Options:
         type=Path,
         help="write a picture of every page, light and dark, into this folder and end",
     )
+    parser.add_argument(
+        "--clock-script",
+        metavar="FILE",
+        type=Path,
+        help="for development: let the clock go wrong as FILE says, one fault a line, such as “10s step -2h”",
+    )
     parser.add_argument("--version", action="version", version=f"praxis-console {VERSION}")
     found = parser.parse_args(arguments)
-    return Options(found.data, found.screenshots)
+    return Options(found.data, found.screenshots, clock_script=found.clock_script)
 
 
 def installed(name: str) -> str | None:

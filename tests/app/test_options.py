@@ -14,6 +14,7 @@ from app.options import Options, has_display, installed, parse, qt_problem
 def test_arguments() -> None:
     assert parse([]) == Options()
     assert parse(["--data", "x", "--screenshots", "y"]) == Options(Path("x"), Path("y"))
+    assert parse(["--clock-script", "faults.txt"]).clock_script == Path("faults.txt")
 
 
 def test_a_wrong_argument_ends_with_usage(capsys: pytest.CaptureFixture[str]) -> None:
