@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from app.theme import state_word
-from app.widgets import duration_text, number
+from app.widgets import duration_text, number, tips
 from engine.actors import Actor, ActorKind
 from engine.states import Purpose
 
@@ -47,5 +45,5 @@ def span_words(milliseconds: int) -> str:
 
 
 def plain_tip(*lines: str) -> str:
-    """A tooltip of plain lines; as markup, since Qt would guess at text that looks like it."""
-    return f"<p style='white-space:pre-wrap'>{escape(chr(10).join(lines))}</p>"
+    """A tooltip of plain lines, whatever they look like."""
+    return tips.plain_tip("\n".join(lines))

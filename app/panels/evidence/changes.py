@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from app.panels.evidence.observed import change_words, head_words
@@ -14,10 +15,10 @@ from app.panels.rows import BadgeDelegate, Column, RowModel, RowTable
 from app.panels.words import plain_tip
 from app.theme import Look, Shape, Text, Tone
 from app.widgets import column, label, number, spoken
-from engine.execution.evidence import Evidence, FileFacts
+from engine.execution.evidence import Evidence, FileChange, FileFacts, WorkspaceChanges
 from engine.workspace.manifest import EntryKind
 
-_LOOKS = {
+CHANGE_LOOKS = {
     "added": Look("added", Tone.OK, Shape.RING),
     "changed": Look("changed", Tone.LIVE, Shape.HALF),
     "removed": Look("removed", Tone.WARN, Shape.DASH),
@@ -34,16 +35,21 @@ class ChangeRow:
     before: str
     after: str
     tip: str
+    change: FileChange
 
 
-def change_rows(evidence: Evidence) -> tuple[ChangeRow, ...]:
-    """The listed changes of the workspace: added, changed, removed, each in order of path."""
-    changes = evidence.workspace
+def change_rows(changes: WorkspaceChanges | None) -> tuple[ChangeRow, ...]:
+    """The listed changes of a workspace: added, changed, removed, each in order of path."""
     if changes is None:
         return ()
     return tuple(
         ChangeRow(
-            kind, one.path, _facts(one.before), _facts(one.after), _tip(one.path, one.before, one.after)
+            kind,
+            one.path,
+            _facts(one.before),
+            _facts(one.after),
+            _tip(one.path, one.before, one.after),
+            one,
         )
         for kind, found in (
             ("added", changes.added),
@@ -54,22 +60,27 @@ def change_rows(evidence: Evidence) -> tuple[ChangeRow, ...]:
     )
 
 
+def change_model(parent: QObject) -> RowModel[ChangeRow]:
+    """A model for a table of changed paths."""
+    return RowModel(
+        [
+            Column("What", lambda one: one.kind),
+            Column("Path", lambda one: spoken(one.path), lambda one: one.tip),
+            Column("Before", lambda one: one.before, lambda one: one.tip),
+            Column("After", lambda one: one.after, lambda one: one.tip),
+        ],
+        lambda one: f"{one.kind}\0{one.path}",
+        lambda one: f"{one.kind} {spoken(one.path)}. Before: {one.before}. After: {one.after}",
+        parent,
+    )
+
+
 class ChangesView(QWidget):
     """Shows the changes of an `Evidence`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._model: RowModel[ChangeRow] = RowModel(
-            [
-                Column("What", lambda one: one.kind),
-                Column("Path", lambda one: spoken(one.path), lambda one: one.tip),
-                Column("Before", lambda one: one.before, lambda one: one.tip),
-                Column("After", lambda one: one.after, lambda one: one.tip),
-            ],
-            lambda one: f"{one.kind}\0{one.path}",
-            lambda one: f"{one.kind} {spoken(one.path)}. Before: {one.before}. After: {one.after}",
-            self,
-        )
+        self._model = change_model(self)
         lines = column(self, margins=(18, 14, 18, 14), gap=8)
         self._count = label("", Text.STRONG, wrap=True, selectable=True, parent=self)
         self._head = label("", muted=True, wrap=True, selectable=True, parent=self)
@@ -108,7 +119,7 @@ class ChangesView(QWidget):
         others = [spoken(path) for path in evidence.by_others]
         self._others.say(_listed("Changed by others while it ran:", others), Tone.WARN)
         lacks = list(changes.shortcomings) if changes is not None else []
-        rows = change_rows(evidence)
+        rows = change_rows(changes)
         total = sum(changes.counts) if changes is not None else 0
         if total > len(rows):
             lacks.append(
@@ -133,7 +144,7 @@ class ChangesView(QWidget):
         self._room.show()
 
     def _look_at(self, place: int) -> Look:
-        return _LOOKS[self._model.row(place).kind]
+        return CHANGE_LOOKS[self._model.row(place).kind]
 
 
 def count_of(evidence: Evidence) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QTabWidget, QWidget
 
 from app.panels.evidence.artifacts import ArtifactsView
 from app.panels.evidence.changes import ChangesView, count_of
@@ -16,7 +17,16 @@ from app.panels.evidence.row_text import card, describe, explain
 from app.panels.evidence.summary import SummaryView
 from app.panels.inbox.inline_button import InlineButton
 from app.panels.prose import prose
-from app.panels.rows import CardDelegate, Column, OwnedTasks, Refresh, RowFeed, RowList, RowModel
+from app.panels.rows import (
+    CardDelegate,
+    Column,
+    OwnedTasks,
+    Refresh,
+    RowFeed,
+    RowList,
+    RowModel,
+    side_by_side,
+)
 from app.panels.words import folder_name, order_name, stage_name
 from app.panels.work_orders.attempt_words import IN_FLIGHT, attempt_look
 from app.panels.work_orders.decisions import stop
@@ -29,9 +39,6 @@ from engine.execution.blobs import BlobStore
 from engine.execution.evidence import Evidence, evidence_from_json
 from engine.states import AttemptState, NodeKind, Purpose
 from engine.views.values import AttemptRow, EvidenceView
-
-AROUND_MS = 2000
-"""How often the list is read again while something runs, for what changes without a commit."""
 
 _A = AttemptState
 FILTERS: tuple[tuple[str, tuple[AttemptState, ...]], ...] = (
@@ -58,6 +65,7 @@ class EvidencePage(PageView):
         self._wanted = ""
         self._view: EvidenceView | None = None
         self._touched: set[str] = set()
+        self._stale = False
         self._blobs = BlobStore(session.engine.folder / "blobs")
         times = session.times
         self._model: RowModel[AttemptRow] = RowModel(
@@ -69,8 +77,6 @@ class EvidencePage(PageView):
         self._feed = RowFeed(self._model, self._read_page, _key, changed_first=False)
         self._catch_up = Refresh(self._tasks, self._take_changes, "catch up with attempts")
         self._reread = Refresh(self._tasks, self._read_evidence, "read evidence")
-        self._around = QTimer(self, interval=AROUND_MS, singleShot=True)
-        self._around.timeout.connect(self._catch_up.ask)
         self._build()
         self._model.more_wanted.connect(self._read_more)
         self._model.edited.connect(self._say_count)
@@ -98,14 +104,14 @@ class EvidencePage(PageView):
 
     def _build(self) -> None:
         outer = column(self)
-        split = QSplitter(Qt.Orientation.Horizontal, self)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(1)
-        split.addWidget(self._build_list())
-        split.addWidget(self._build_right())
-        split.setStretchFactor(0, 0)
-        split.setStretchFactor(1, 1)
-        split.setSizes([340, 772])
+        split = side_by_side(
+            self._session.settings,
+            "evidence split",
+            self._build_list(),
+            self._build_right(),
+            (340, 772),
+            self,
+        )
         outer.addWidget(split)
 
     def _build_list(self) -> QWidget:
@@ -240,13 +246,24 @@ class EvidencePage(PageView):
         if not changes.touches("attempt", "evidence", "validation", "delivery", "task"):
             return
         self._touched |= changes.ids("attempt")
+        self._stale = True
+        if not self.isVisible():
+            return
         self._catch_up.ask()
         view = self._view
         mine = view is not None and view.attempt.work_order_id in changes.work_orders
         if mine or self._wanted in changes.ids("attempt"):
             self._reread.ask()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Take in what changed while nobody looked."""
+        super().showEvent(event)
+        if self._stale:
+            self._catch_up.ask()
+            self._reread.ask()
+
     async def _take_changes(self) -> None:
+        self._stale = False
         touched, self._touched = self._touched, set()
         # What is in flight changes in ways that name other subjects (its delivery, its evidence).
         loaded = (self._model.row(place) for place in range(self._model.rowCount()))

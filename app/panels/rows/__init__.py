@@ -7,6 +7,7 @@ from app.panels.rows.model import Column, Roles, RowModel
 from app.panels.rows.owned import OwnedTasks
 from app.panels.rows.refresh import Refresh
 from app.panels.rows.row_list import RowList
+from app.panels.rows.split import side_by_side
 from app.panels.rows.table import RowTable
 from app.panels.rows.ticking import TickingLabel
 
@@ -25,4 +26,5 @@ __all__ = [
     "RowModel",
     "RowTable",
     "TickingLabel",
+    "side_by_side",
 ]

@@ -77,7 +77,13 @@ class RowFeed(Generic[Row]):
             self._more_on_its_way = False
 
     async def catch_up(self, touched: Collection[str]) -> None:
-        """Take in new rows at the top and what became of the ``touched`` ones."""
+        """Take in new rows at the top and what became of the ``touched`` ones.
+
+        Where more changed than one reads again, as after a long time away, it begins anew.
+        """
+        if len(touched) > MOST_AGAIN:
+            await self.start()
+            return
         mine = self._filter
         async with self._lock:
             loaded = {key: number for key in touched if (number := self._model.number_of(key)) >= 0}

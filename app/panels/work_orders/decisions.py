@@ -42,8 +42,9 @@ async def stop(session: Session, attempt: AttemptRow, parent: QWidget) -> None:
     reason = await ask_reason(
         parent,
         f"Stop {order_name(attempt.number)} · {state_word(attempt.purpose)} now?",
-        "Its whole process tree is asked to end, then ended. The attempt becomes UNKNOWN, since a stop does not "
-        f"prove what happened before it, and {units(attempt.max_cost)} stay frozen until you decide.",
+        "Its whole process tree is asked to end, then ended. Unless it never started, the attempt becomes "
+        "UNKNOWN, since a stop does not prove what happened before it, and "
+        f"{units(attempt.max_cost)} stay frozen until you decide.",
         action="Stop it",
         danger=True,
     )

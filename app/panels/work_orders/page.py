@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
 
-from app.panels.rows import CardDelegate, Column, OwnedTasks, Refresh, RowFeed, RowList, RowModel
+from app.panels.rows import (
+    CardDelegate,
+    Column,
+    OwnedTasks,
+    Refresh,
+    RowFeed,
+    RowList,
+    RowModel,
+    side_by_side,
+)
 from app.panels.words import folder_name, order_name
 from app.panels.work_orders.blocks import Doings
 from app.panels.work_orders.decisions import decide, stop
@@ -109,14 +119,14 @@ class WorkOrdersView(PageView):
 
     def _build(self) -> None:
         outer = column(self)
-        split = QSplitter(Qt.Orientation.Horizontal, self)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(1)
-        split.addWidget(self._build_list())
-        split.addWidget(self._build_right())
-        split.setStretchFactor(0, 0)
-        split.setStretchFactor(1, 1)
-        split.setSizes([400, 712])
+        split = side_by_side(
+            self._session.settings,
+            "work_orders split",
+            self._build_list(),
+            self._build_right(),
+            (400, 712),
+            self,
+        )
         outer.addWidget(split)
 
     def _build_list(self) -> QWidget:
@@ -225,7 +235,9 @@ class WorkOrdersView(PageView):
 
     def _on_changes(self, changes: Changes) -> None:
         self._touched |= changes.work_orders
-        if changes.work_orders:
+        if not self.isVisible():
+            return
+        if self._touched:
             self._catch_up.ask()
         if self._wanted in changes.work_orders or changes.touches("hold", "lane", "scope"):
             self._reread.ask()
@@ -234,10 +246,18 @@ class WorkOrdersView(PageView):
         elif not self._around.isActive():
             self._around.start()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Take in what changed while nobody looked."""
+        super().showEvent(event)
+        if self._touched:
+            self._catch_up.ask()
+        if self._wanted:
+            self._around.start()
+
     def _on_status(self, status: EngineStatus) -> None:
         # Gates that close by time alone are told by the status, not by a change.
         del status
-        if self._wanted and not self._around.isActive():
+        if self.isVisible() and self._wanted and not self._around.isActive():
             self._around.start()
 
     async def _take_changes(self) -> None:

@@ -142,6 +142,18 @@ async def test_one_change_reads_one_page(qapp):
     assert model.row(0).key == "00250"
 
 
+async def test_after_a_long_time_away_it_begins_anew(qapp):
+    source = Source(700)
+    model, feed, _tester = make(source, page=50)
+    await feed.start()
+    for key in list(source.things):
+        source.change(key, word="other")
+    reads = source.reads
+    await feed.catch_up(set(source.things))
+    assert source.reads == reads + 1
+    assert held(model) == source.listed()[:50]
+
+
 @pytest.fixture
 def shown(qtbot, themed):
     def build(source):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from app.panels.rows import refresh
 from app.session import Selection, Session
 from app.settings import Settings
 from app.widgets import Times
@@ -103,26 +104,29 @@ class Console:
 
     async def settle(self) -> None:
         """Wait until the session has told its changes and everything it started has ended."""
-        await asyncio.sleep(0.06)
-        while self.session._tasks:
-            await asyncio.gather(*self.session._tasks, return_exceptions=True)
-            await asyncio.sleep(0)
+        session = self.session
+        await asyncio.sleep(0)
+        while session._tasks or session._quiet.isActive():
+            await asyncio.gather(*session._tasks, return_exceptions=True)
+            await asyncio.sleep(0.005)
 
 
 @pytest.fixture
-async def console(themed, folder: Path, workspace: Path) -> AsyncIterator[Console]:
+async def console(
+    themed, folder: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Console]:
     """A console on an engine that does nothing by itself; failures of its tasks fail the test."""
+    monkeypatch.setattr(refresh, "PAUSE_SECONDS", 0.0)
     engine = await Engine.open(folder, automatic=False)
     times = Times(engine.clock.now)
     session = Session(engine, Actor(ActorKind.PERSON, "ada"), Settings(folder), times)
     times.setParent(session)
+    # Not `session.start`: its timer would fire between tests, when no loop runs.
     unsubscribe = engine.subscribe(lambda changes: session.take(changes.changes, changes.last_sequence))
     made = Console(engine, session, workspace)
     yield made
     await made.settle()
     unsubscribe()
-    for task in list(session._tasks):
-        task.cancel()
-    await asyncio.gather(*session._tasks, return_exceptions=True)
+    await session.close()
     await engine.close()
     session.deleteLater()

@@ -138,6 +138,33 @@ async def test_what_happens_elsewhere_appears_by_itself_and_moves_nothing(consol
     assert any(stage.task.attempts for stage in (part.story for part in page._story.findChildren(StageBlock)))
 
 
+async def test_b013_what_changed_while_the_page_was_hidden_is_there_when_it_is_shown(console, make_page):
+    identity = await console.finished("Hidden")
+    page = make_page()
+    await console.settle()
+    page.hide()
+    await console.engine.accept(identity, console.session.actor)
+    await console.submit("Also new")
+    await console.settle()
+    assert titles(page) == ["Hidden"]
+    page.show()
+    await console.settle()
+    assert titles(page) == ["Also new", "Hidden"]
+    assert page._model.row(1).state is WorkOrderState.ACCEPTED
+
+
+async def test_the_division_of_the_page_is_kept(console, make_page):
+    page = make_page()
+    split = page._lists.parentWidget().parentWidget()
+    split.moveSplitter(500, 1)
+    split.splitterMoved.emit(500, 1)
+    width = page._lists.width()
+    again = make_page()
+    again.resize(page.size())
+    await console.settle()
+    assert abs(again._lists.width() - width) <= 2
+
+
 async def test_b026_e60_a_run_that_succeeded_is_no_tick_for_the_goal(console, make_page):
     identity = await console.finished("Done nothing", check="import sys; sys.exit(1)")
     page = make_page()
@@ -274,7 +301,7 @@ async def test_b032_stopping_a_run_makes_it_unknown_and_never_failed(console, ma
     running = asyncio.get_running_loop().create_task(console.engine.work_once())
     page = make_page()
     page.show_subject(identity)
-    await until(lambda: any(b.text() == "Stop…" for b in page._story.findChildren(QPushButton)))
+    await until(lambda: page._story.story is not None and in_state(page._story.story, "RUNNING"))
     assert "running" in [badge.word for badge in page._story.findChildren(Badge)]
     stop = next(b for b in page._story.findChildren(QPushButton) if b.text() == "Stop…")
     stop.click()
@@ -295,6 +322,10 @@ async def test_b032_stopping_a_run_makes_it_unknown_and_never_failed(console, ma
     assert console.opened[-1] == ("unknown", attempt.id)
     button_named(page._story, "Open evidence").click()
     assert console.opened[-1] == ("evidence", attempt.id)
+
+
+def in_state(story, state):
+    return any(attempt.state == state for task in story.tasks for attempt in task.attempts)
 
 
 async def test_a_hold_is_shown_with_its_reason_and_can_be_answered(console, make_page):
