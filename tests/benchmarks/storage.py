@@ -6,7 +6,6 @@ sharing commits is worth.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +15,7 @@ from engine.clock import SystemClock
 from engine.storage import Rx, Storage, Subject, Tx
 from engine.storage.journal import verify_stored_journal
 from tests.benchmarks.common import interleaved, latencies, median, microseconds, rate, run
+from tests.benchmarks.transition import BareCommits, transition_cost
 
 ROUNDS = 7
 ONE_BY_ONE = 300
@@ -36,26 +36,6 @@ def look(rx: Rx) -> int:
     """Read one row."""
     row = rx.one("SELECT sequence FROM journal_head WHERE id = 1")
     return 0 if row is None else int(row["sequence"])
-
-
-class BareCommits:
-    """One row per commit on a connection of its own, with nothing of ours around it."""
-
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = FULL")
-        self._database.execute("CREATE TABLE row (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT")
-
-    async def one(self, number: int) -> None:
-        """Insert a row and commit."""
-        self._database.execute("BEGIN IMMEDIATE")
-        self._database.execute("INSERT INTO row (body) VALUES (?)", (f"{number:0200}",))
-        self._database.execute("COMMIT")
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._database.close()
 
 
 async def measure(folder: Path) -> dict[str, object]:
@@ -110,6 +90,7 @@ async def measure(folder: Path) -> dict[str, object]:
     finally:
         await storage.close()
         bare.close()
+    transition = await transition_cost(folder)
     bare_us, write_us = microseconds(samples["bare"]), microseconds(samples["write"])
     rates = {clients: median(samples[f"writes_{clients}"]) for clients in (1, 16, 64)}
     return {
@@ -118,6 +99,7 @@ async def measure(folder: Path) -> dict[str, object]:
         "write_p50_us": write_us,
         "write_p99_us": microseconds(samples["write"], 0.99),
         "write_over_bare": round(write_us / bare_us, 2),
+        "transition_p50_over_commit": transition["transition_p50_over_commit"],
         "read_p50_us": microseconds(samples["read"]),
         "read_p99_us": microseconds(samples["read"], 0.99),
         "writes_per_second_1": rates[1],
