@@ -8,36 +8,32 @@ them instead (B-059); the encoding is shown and can be changed (B-061).
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, QTimer
 from PySide6.QtGui import (
     QAction,
     QHideEvent,
     QKeyEvent,
-    QKeySequence,
     QResizeEvent,
     QShowEvent,
 )
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QComboBox,
-    QFrame,
-    QHeaderView,
     QLineEdit,
     QPushButton,
     QStackedLayout,
-    QTableView,
     QWidget,
 )
 
 from app.panels.evidence.log_delegate import LogDelegate
 from app.panels.evidence.log_model import LogModel
-from app.panels.evidence.log_source import LogSource, Patch, SearchStep
+from app.panels.evidence.log_search import Search
+from app.panels.evidence.log_source import LogSource, Patch
+from app.panels.evidence.log_table import LogTable
 from app.panels.evidence.text_encoding import AUTOMATIC, CHOICES, Detection
 from app.panels.inbox.sheet import size_text
 from app.theme import Text, theme
@@ -51,60 +47,6 @@ class Spawn(Protocol):
     """Runs a coroutine as a task that is not forgotten; `app.session.Session.spawn`."""
 
     def __call__(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]: ...  # noqa: D102
-
-
-class LogTable(QTableView):
-    """The rows. Fixed heights, whole rows selected; keys beyond the loaded part ask for more."""
-
-    wanted_earlier = Signal()
-    wanted_end = Signal()
-    wanted_start = Signal()
-    wanted_copy = Signal()
-
-    def __init__(self, model: LogModel, delegate: LogDelegate, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setModel(model)
-        self.setItemDelegate(delegate)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.setProperty("surface", "code")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.horizontalHeader().hide()
-        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().hide()
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.fit_rows()
-
-    def fit_rows(self) -> None:
-        """Give every row the height of the font."""
-        delegate = self.itemDelegate()
-        if isinstance(delegate, LogDelegate):
-            self.verticalHeader().setMinimumSectionSize(delegate.row_height)
-            self.verticalHeader().setDefaultSectionSize(delegate.row_height)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """End and Home go to the ends of the whole file, Page up beyond the loaded part loads more."""
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.wanted_copy.emit()
-            return
-        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        if event.key() == Qt.Key.Key_End and not shift:
-            self.wanted_end.emit()
-            return
-        if event.key() == Qt.Key.Key_Home and control and not shift:
-            self.wanted_start.emit()
-            return
-        at_top = self.verticalScrollBar().value() == self.verticalScrollBar().minimum()
-        if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_Up) and at_top:
-            self.wanted_earlier.emit()
-        super().keyPressEvent(event)
 
 
 class LogView(QWidget):
@@ -123,7 +65,7 @@ class LogView(QWidget):
         self._loading = False
         self._following = True
         self._settling = False
-        self._search = _Search()
+        self._search = Search()
         self._model = LogModel(self)
         self._delegate = LogDelegate(self)
         self._timer = QTimer(self, interval=POLL_MS)
@@ -153,10 +95,6 @@ class LogView(QWidget):
             self._say_nothing()
             return
         self._reload(keep)
-
-    def refresh(self) -> None:
-        """Look at the file again now."""
-        self._poll()
 
     def forget(self) -> None:
         """Show nothing and begin anew with the next file: another attempt."""
@@ -540,7 +478,7 @@ class LogView(QWidget):
         self._table.viewport().update()
         if text != self._search.needle:
             self._stop_search()
-            self._search = _Search()
+            self._search = Search()
             self._found.setText("")
 
     def _step(self, direction: int) -> None:
@@ -551,7 +489,7 @@ class LogView(QWidget):
             return
         if self._search.needle != needle or self._search.source is not source:
             self._stop_search()
-            self._search = _Search(needle, source, direction, self._search_origin(direction))
+            self._search = Search(needle, source, direction, self._search_origin(direction))
             self._stop.show()
             self._spawn(self._search_file(self._search), f"search {self._name.lower()}")
             return
@@ -568,7 +506,7 @@ class LogView(QWidget):
         seen = self._table.rowAt(0) if direction > 0 else self._table.rowAt(height - 1)
         return self._model.line(seen if seen >= 0 else self._model.rowCount() - 1).offset
 
-    async def _search_file(self, search: _Search) -> None:
+    async def _search_file(self, search: Search) -> None:
         source = search.source
         if source is None:
             return
@@ -592,7 +530,7 @@ class LogView(QWidget):
             self._show_match(search, search.nearest())
         self._say_found(search)
 
-    def _show_match(self, search: _Search, number: int) -> None:
+    def _show_match(self, search: Search, number: int) -> None:
         source = self._source
         if number < 0 or source is None:
             self._say_found(search)
@@ -632,7 +570,7 @@ class LogView(QWidget):
         self._settling = False
         self._say_edges()
 
-    def _say_found(self, search: _Search) -> None:
+    def _say_found(self, search: Search) -> None:
         if search is not self._search:
             return
         total = f"{number(len(search.offsets))}{'' if search.whole else '+'}"
@@ -651,58 +589,6 @@ class LogView(QWidget):
     def _stop_search(self) -> None:
         self._search.stop.set()
         self._stop.hide()
-
-
-class _Search:
-    """One search: what is looked for, what was found so far, and which match is shown."""
-
-    def __init__(
-        self, needle: str = "", source: LogSource | None = None, direction: int = 1, origin: int = 0
-    ) -> None:
-        self.needle = needle
-        self.source = source
-        self.direction = direction
-        self.origin = origin
-        self.offsets: list[int] = []
-        self.current = -1
-        self.searched = 0
-        self.size = 0
-        self.done = False
-        self.stop = threading.Event()
-
-    @property
-    def whole(self) -> bool:
-        """Whether the whole file has been searched."""
-        return self.size > 0 and self.searched >= self.size
-
-    def take(self, step: SearchStep) -> None:
-        """Take in what one step found."""
-        self.offsets.extend(step.offsets)
-        self.searched, self.size = step.searched, max(step.size, 1)
-
-    def reached(self) -> bool:
-        """Whether the match nearest to where one looks is known already."""
-        if self.direction > 0:
-            return bool(self.offsets) and self.offsets[-1] >= self.origin
-        return self.searched > self.origin and bool(self.offsets)
-
-    def nearest(self) -> int:
-        """The match to show first: the next one in the direction, else from the other end; -1 if none."""
-        if not self.offsets:
-            return -1
-        if self.direction > 0:
-            after = (at for at, offset in enumerate(self.offsets) if offset >= self.origin)
-            return next(after, len(self.offsets) - 1 if self.origin >= 1 << 62 else 0)
-        before = (at for at in range(len(self.offsets) - 1, -1, -1) if self.offsets[at] <= self.origin)
-        return next(before, len(self.offsets) - 1)
-
-    def next(self, direction: int) -> int:
-        """The match after the present one, around the ends; -1 if there is none."""
-        if not self.offsets:
-            return -1
-        if self.current < 0:
-            return self.nearest()
-        return (self.current + direction) % len(self.offsets)
 
 
 def _stretches(rows: list[int]) -> list[tuple[int, int]]:
