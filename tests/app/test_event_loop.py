@@ -106,7 +106,7 @@ def test_a_long_queue_lets_qt_have_its_turn(loop: EventLoop) -> None:
     timer.stop()
     assert len(turns) > 10
     longest = max(later - earlier for earlier, later in pairwise(turns))
-    assert longest < SLICE_SECONDS + 0.05
+    assert longest < SLICE_SECONDS + 0.25, "half of what the whole queue takes, on a busy machine"
 
 
 def test_no_timer_is_early(loop: EventLoop) -> None:

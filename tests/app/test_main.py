@@ -20,6 +20,7 @@ from app.first_start import open_scratch_workspace
 from app.main import open_console, take_screenshots
 from app.options import Options
 from app.session import Session
+from app.shell.registry import registered_pages
 from app.shell.window import MainWindow
 from engine.engine import Engine
 from engine.errors import FolderInUse
@@ -253,5 +254,6 @@ def test_the_option_for_pictures(qapp: QApplication, tmp_path: Path, monkeypatch
         assert await engine.inbox() == ()
 
     monkeypatch.setattr("app.screenshots.seed", seed)
+    monkeypatch.setattr(main, "registered_pages", lambda: registered_pages()[:1])
     assert main.start(Options(screenshots=tmp_path / "pictures"), print) == 0
     assert (tmp_path / "pictures" / "inbox-light.png").exists()

@@ -15,6 +15,7 @@ from app.crash import Fault
 from app.session import WHOLE_ENGINE, Selection, Session
 from app.settings import Settings
 from app.shell.commands import Extras
+from app.shell.geometry import SMALLEST_SIZE
 from app.shell.window import MainWindow
 from app.theme import Density, Theme, ThemeChoice, tokens
 from app.theme.tokens import DARK
@@ -271,7 +272,7 @@ async def test_the_place_is_kept(themed: Theme, session: Session, tmp_path: Path
     session.settings = Settings(tmp_path)
     second = MainWindow(session, PAGES, Extras())
     assert second.current_page == "journal"
-    assert second.width() >= 1024
+    assert second.width() >= SMALLEST_SIZE.width()
     for made in (first, second):
         made.deleteLater()
 
