@@ -18,6 +18,7 @@ from typing import TypeVar
 from engine.actors import ENGINE, Actor
 from engine.backup.aftermath import acknowledge_restore
 from engine.backup.backups import Backups
+from engine.backup.rehearsing import Rehearsal
 from engine.backup.taking import Backup
 from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
@@ -456,6 +457,10 @@ class Engine:
     async def back_up(self, actor: Actor, *, place: Path | None = None) -> Backup:
         """Make a backup below ``place`` while the engine works; see `backups` for progress and the rest."""
         return await self.backups.back_up(actor, place=place)
+
+    async def rehearse(self, path: Path, actor: Actor) -> Rehearsal:
+        """Restore a backup into a scratch folder; if nothing is wrong it is proven; see `backups`."""
+        return await self.backups.rehearse(path, actor)
 
     # Reads
 

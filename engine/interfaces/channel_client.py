@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from engine.actors import Actor
+from engine.backup.rehearsing import Rehearsal
+from engine.backup.taking import Backup
 from engine.control.decisions import Finding
 from engine.control.holds import Node
 from engine.engine import Engine
@@ -61,6 +63,7 @@ class Door(Protocol):
     """Where a client's calls go. ``alone`` says that no other process works on the data folder."""
 
     alone: bool
+    engine: Engine | None
 
     async def call(self, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
         """Carry one call to the engine and give its result."""
@@ -72,6 +75,7 @@ class InProcess:
     alone = True
 
     def __init__(self, engine: Engine) -> None:
+        self.engine: Engine | None = engine
         self._engine = engine
 
     async def call(self, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
@@ -83,6 +87,7 @@ class Remote:
     """The door to the engine of the process that owns the data folder; one call at a time."""
 
     alone = False
+    engine: Engine | None = None
 
     def __init__(self, link: Link, note: ChannelNote) -> None:
         self.note = note
@@ -213,6 +218,8 @@ class EngineClient:
     def __init__(self, door: Door, actor: Actor) -> None:
         self.actor = actor
         self.alone = door.alone
+        self.engine = door.engine
+        """The engine itself if it is one of this process; else only the owner's answers are to be had."""
         self._door = door
 
     async def _call(self, method: str, /, **values: Any) -> Any:
@@ -339,6 +346,20 @@ class EngineClient:
     async def check(self, spec: WorkOrderSpec) -> DryCheck:
         """Plan a work order as `submit` would, and save nothing."""
         result: DryCheck = await self._call("check", spec=spec)
+        return result
+
+    async def acknowledge_restore(self, reason: str) -> None:
+        """Let work begin again after a restore."""
+        await self._call("acknowledge_restore", reason=reason)
+
+    async def back_up(self, *, place: Path | None = None) -> Backup:
+        """Make a backup below ``place``."""
+        result: Backup = await self._call("back_up", place=place)
+        return result
+
+    async def rehearse(self, path: Path) -> Rehearsal:
+        """Restore a backup into a scratch folder of the owner and say what came out."""
+        result: Rehearsal = await self._call("rehearse", path=path)
         return result
 
     async def status(self) -> EngineStatus:

@@ -270,6 +270,8 @@ def _decode_dataclass(kind: type, value: Json, where: str) -> Any:
 def _decode_plain(kind: Any, value: Json, where: str) -> Any:
     if kind is float and type(value) in (int, float):
         return float(value)
+    if kind is Path and type(value) is str:
+        return Path(value)
     if type(value) is kind:
         if kind is int and abs(value) > _LARGEST_WHOLE:
             raise _wrong(where, "a whole number of at most 63 bits", value)

@@ -1,0 +1,114 @@
+"""`praxis` backup, verify, rehearse and restore (E-91, E-80 to E-82), alone and through the owner."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.engine import Engine
+from engine.interfaces.channel import Channel
+from tests.interfaces.conftest import Praxis, approve
+
+
+def test_the_whole_way_there_and_back(praxis: Praxis, order_file: Any, folder: Path) -> None:
+    """Back up with a request pending, run it, restore: it is told, nothing runs, undo brings the other back."""
+    praxis("submit", order_file("print('did it')"))
+    made = praxis("backup", "--json").json
+    assert made["proven"] is True
+    name = Path(made["path"]).name
+    assert name in praxis("backups").out
+    assert "is good" in praxis("verify", name).out
+    assert "can be restored" in praxis("rehearse", name).out
+    approve(praxis, "WO-1", "--with-validation")
+    praxis("serve", "--until-idle", "--quiet")
+    refused = praxis("restore", name, ok=False)
+    assert refused.code == 2
+    assert "Started since" in refused.out
+    assert "--confirm" in refused.err
+    assert praxis("restore", name, "--confirm", "other", ok=False).code == 2
+    restored = praxis("restore", name, "--confirm", folder.name, "--reason", "drill").out
+    assert "after the backup: WO-1 implement" in restored
+    assert praxis("list", "--json").json[0]["state"] == "DECISION_NEEDED"
+    assert "WO-1" not in praxis("serve", "--until-idle", "--json").json["reason"]
+    assert praxis("acknowledge-restore", ok=False).code == 2
+    praxis("acknowledge-restore", "--reason", "looked")
+    assert praxis("acknowledge-restore", "--reason", "again", ok=False).code == 4
+    report = praxis("restore", "--undo", "--confirm", folder.name, "--json").json
+    assert report["kind"] == "ROLLBACK"
+    assert praxis("list", "--json").json[0]["state"] == "AWAITING_ACCEPTANCE"
+
+
+def test_a_backup_to_another_place_onto_an_empty_folder(
+    praxis: Praxis, order_file: Any, tmp_path: Path
+) -> None:
+    praxis("submit", order_file())
+    made = praxis("backup", "--to", str(tmp_path / "disk"), "--only-copy", "--json").json
+    assert made["proven"] is False
+    target = tmp_path / "new data"
+    praxis("restore", made["path"], "--data", str(target), "--confirm", "new data")
+    assert praxis("list", "--json", "--data", str(target)).json[0]["number"] == 1
+
+
+def test_what_is_wrong_is_said_with_an_exit_code(praxis: Praxis, order_file: Any, folder: Path) -> None:
+    assert praxis("backups", ok=False).code == 3
+    praxis("submit", order_file())
+    assert praxis("backups").out.startswith("There is no backup yet")
+    assert praxis("verify", "nothing", ok=False).code == 3
+    assert praxis("restore", ok=False).code == 2
+    assert praxis("restore", "x", "--undo", ok=False).code == 2
+    assert praxis("restore", "--undo", "--confirm", folder.name, ok=False).code == 3
+    path = Path(praxis("backup", "--json").json["path"])
+    (path / "extra.txt").write_text("?")
+    found = praxis("verify", path.name, "--json", ok=False)
+    assert found.code == 6
+    assert found.json["problems"] == [
+        {
+            "kind": "FILE_EXTRA",
+            "file": "extra.txt",
+            "text": "The file extra.txt does not belong to the backup.",
+        }
+    ]
+    assert praxis("restore", path.name, "--confirm", folder.name, ok=False).code == 6
+    assert "extra.txt" in praxis("verify", path.name, ok=False).out
+
+
+def test_only_a_person_backs_up_and_restores(praxis: Praxis, order_file: Any, folder: Path) -> None:
+    praxis("submit", order_file())
+    name = Path(praxis("backup", "--only-copy", "--json").json["path"]).name
+    for command in (("backup",), ("restore", name, "--confirm", folder.name), ("rehearse", name)):
+        assert praxis(*command, "--as-agent", "codex", ok=False).code == 5
+    assert praxis("verify", name, "--as-agent", "codex").code == 0
+
+
+@pytest.fixture
+def owner(folder: Path) -> Iterator[None]:
+    """Another part of this process owns the folder and answers on its channel."""
+    ready, stop = threading.Event(), threading.Event()
+
+    async def own() -> None:
+        engine = await Engine.open(folder, automatic=False)
+        channel = await Channel.listen(engine, folder, program="owner")
+        ready.set()
+        await asyncio.to_thread(stop.wait)
+        await channel.close()
+        await engine.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(own()))
+    thread.start()
+    assert ready.wait(30)
+    yield
+    stop.set()
+    thread.join()
+
+
+def test_e90_the_owner_backs_up_for_a_command(praxis: Praxis, owner: None, folder: Path) -> None:
+    made = praxis("backup", "--json").json
+    assert made["proven"] is True
+    refused = praxis("restore", made["path"], "--confirm", folder.name, ok=False)
+    assert refused.code == 6
+    assert "in use" in refused.err
