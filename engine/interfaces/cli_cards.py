@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from engine.dispatch.display import command_line, length_in_words
+from engine.dispatch.display import command_line, length_in_words, visible_text
 from engine.instants import Instant
 from engine.interfaces.cli_output import age, at, heading, shown, shown_lines, table, word
 from engine.interfaces.durations import format_duration, format_size
@@ -82,7 +82,7 @@ def plan_lines(plan: Mapping[str, Any]) -> Iterator[Line]:
     yield _field("", f"sha256 {program['sha256']}, {program['size']:,} bytes")
     yield _field("arguments", f"{len(plan['argv'])}, one on each line, run without a shell")
     for index, argument in enumerate(plan["argv"]):
-        yield Text(f"  {index:>3}  {shown(argument) or '(empty)'}{_length(argument)}")
+        yield Text(f"  {index:>3}  {visible_text(argument)}{_length(argument)}")
     yield _field("folder", shown(plan["folder"]))
     yield _field("workspace", f"{shown(plan['workspace']['path'])}, {_state(state)}")
     yield from _environment(plan["environment"])
@@ -284,7 +284,7 @@ def _environment(environment: Mapping[str, Any]) -> Iterator[Line]:
         if isinstance(value, Mapping):
             yield Text(f"       {shown(name)} = secret from {shown(value['secret'])}, sealed")
         else:
-            yield Text(f"       {shown(name)} = {shown(value)}")
+            yield Text(f"       {shown(name)} = {visible_text(value)}")
 
 
 def _state(state: Mapping[str, Any]) -> str:
@@ -301,7 +301,11 @@ def _state(state: Mapping[str, Any]) -> str:
 
 
 def _length(argument: str) -> str:
-    return f"   ({length_in_words(argument)})" if len(argument) > 40 or shown(argument) != argument else ""
+    return (
+        f"   ({length_in_words(argument)})"
+        if len(argument) > 40 or visible_text(argument) != argument
+        else ""
+    )
 
 
 def _field(name: str, text: str) -> Text:

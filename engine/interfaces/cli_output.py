@@ -93,13 +93,13 @@ def prepare_streams() -> None:
 
 
 def shown(text: str) -> str:
-    """Give text from anywhere in one line, with everything hidden spelled out."""
-    return visible_text(text)
+    """Give text from anywhere in one line, with everything hidden spelled out; nothing stays nothing."""
+    return visible_text(text) if text else ""
 
 
 def shown_lines(text: str) -> str:
     """As `shown`, but the text keeps its lines."""
-    return "\n".join(visible_text(line) for line in text.split("\n"))
+    return "\n".join(shown(line) for line in text.split("\n"))
 
 
 def word(state: str | None) -> Text:
