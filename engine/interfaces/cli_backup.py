@@ -123,6 +123,7 @@ async def verify(session: Session, path: CopyPath) -> None:
 
 async def rehearse(session: Session, path: CopyPath) -> None:
     """Restore a backup into a scratch folder and say what came out. If nothing is wrong it is proven."""
+    require_right(session.actor, Right.DECIDE, "rehearse")
     copy = _find(session, path)
     async with session.client() as client:
         with _bar(session) as tell:

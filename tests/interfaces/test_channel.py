@@ -274,6 +274,9 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
         "validate_again",
         "validate_by_person",
         "reconcile",
+        "back_up",
+        "rehearse",
+        "acknowledge_restore",
     }
     assert RIGHTS[ActorKind.AGENT] == {Right.LOOK, Right.ASK}
     assert RIGHTS[ActorKind.SCRIPT] == {Right.LOOK, Right.ASK}

@@ -165,6 +165,9 @@ DECIDING = {
     "validate_again": ["validate-again", "WO-1", "--reason", "r"],
     "validate_by_person": ["judge", "WO-1", "passed", "--reason", "r"],
     "reconcile": ["reconcile", "WO-1", "did-not", "--reason", "r"],
+    "back_up": ["backup"],
+    "rehearse": ["rehearse", "some-backup"],
+    "acknowledge_restore": ["acknowledge-restore", "--reason", "r"],
 }
 
 
