@@ -46,7 +46,7 @@ class JUnitView(QWidget):
         self._failed_only.toggled.connect(self._fill)
         head.addWidget(self._failed_only)
         lines.addLayout(head)
-        self._table: RowTable[_Row] = RowTable(self._model, "Tests of the report", (13, 30, 26, 10), self)
+        self._table: RowTable[_Row] = RowTable(self._model, "Tests of the report", (13, 26, 20, 10), self)
         self._table.setItemDelegateForColumn(0, BadgeDelegate(self._look_at, self._table))
         self._table.chosen.connect(self._chosen)
         self._detail = QPlainTextEdit(self)

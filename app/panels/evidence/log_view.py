@@ -332,11 +332,11 @@ class LogView(QWidget):
     def _say(self, patch: Patch) -> None:
         if patch.missing:
             self.set_empty_words(
-                "This output is missing",
+                f"{self._name} is missing",
                 "The file is not in the data folder any more. Its digest still stands.",
             )
         elif patch.problem:
-            self.set_empty_words("This output cannot be read", patch.problem)
+            self.set_empty_words(f"{self._name} cannot be read", patch.problem)
         else:
             self.set_empty_words(
                 "No output yet" if self._live else "No output",

@@ -33,7 +33,6 @@ class Looked:
     report: Report | None = None
     ordered: str | None = None
     note: str = ""
-    missing: bool = False
 
 
 def look(path: Path, name: str) -> Looked:
@@ -48,7 +47,8 @@ def look(path: Path, name: str) -> Looked:
         if suffix == ".json" and size <= MOST_JSON_BYTES:
             return _ordered(path.read_bytes())
     except FileNotFoundError:
-        return Looked(missing=True)
+        # Shown as text, which says that it is missing.
+        return Looked()
     except OSError as error:
         return Looked(note=f"It cannot be read: {error.strerror or error}.")
     if suffix == ".json":

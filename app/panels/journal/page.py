@@ -113,7 +113,7 @@ class JournalView(PageView):
         outer.addWidget(self._verifying)
         outer.addWidget(rule(self))
         self._table: RowTable[JournalRow] = RowTable(
-            self._model, "Journal, newest first", (9, 21, 30, 20), self
+            self._model, "Journal, newest first", (9, 21, 34, 20), self
         )
         self._none = EmptyState("Nothing here", "")
         self._stack = QStackedWidget(self)
@@ -233,6 +233,8 @@ class JournalView(PageView):
         self._clear.setVisible(bool(of or with_text or self._problem))
         if loaded:
             self._stack.setCurrentWidget(self._table)
+            if not self._table.currentIndex().isValid():
+                self._table.choose(0)
         elif self._problem:
             self._none.say("Nothing matches", self._problem)
             self._stack.setCurrentWidget(self._none)

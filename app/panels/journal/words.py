@@ -20,8 +20,12 @@ _SHORT = 48
 def kind_words(kind: str) -> str:
     """A journal kind as words: ``attempt.stop_requested`` is "attempt: stop requested"."""
     subject, _, event = kind.partition(".")
-    words = state_word(subject.replace("_", " "))
-    return f"{words}: {state_word(event.replace('.', ' '))}" if event else words
+    words = state_word(subject)
+    if not event:
+        return words
+    return (
+        f"{words}: {state_word(event.upper()) if event == 'unknown' else state_word(event.replace('.', ' '))}"
+    )
 
 
 def detail_words(detail: Mapping[str, Any]) -> str:

@@ -27,7 +27,12 @@ _IN_FLIGHT_WORDS = {
 
 
 def attempt_look(attempt: AttemptRow) -> Look:
-    """How an attempt looks: its state while in flight, VOIDED or UNKNOWN, else the outcome that was observed."""
+    """How an attempt looks: its state while in flight, VOIDED or UNKNOWN, else the outcome that was observed.
+
+    What a person decided looks like nothing observed: their name, in the colour and shape of UNKNOWN (E-72).
+    """
+    if attempt.decided_by is not None:
+        return Look(f"decided by {attempt.decided_by}", Tone.UNKNOWN, Shape.DIAMOND)
     if attempt.state in IN_FLIGHT or attempt.state in (AttemptState.UNKNOWN, AttemptState.VOIDED):
         return look_of(attempt.state)
     if attempt.outcome is not None:
@@ -69,6 +74,8 @@ def cost_words(attempt: AttemptRow) -> str:
     """What it cost beside what was allowed, and how that is known."""
     most = f"at most {units(attempt.max_cost)}"
     if attempt.state is AttemptState.VOIDED:
+        if attempt.decided_by is not None:
+            return f"cost nothing: {attempt.decided_by} decided that it did not take effect"
         return "cost nothing: it never started"
     if attempt.state is AttemptState.UNKNOWN:
         return f"cost not known; {number(attempt.max_cost)} frozen until it is reconciled"

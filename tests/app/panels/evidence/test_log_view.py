@@ -133,7 +133,7 @@ async def test_b059_raw_shows_escapes(view, tasks, tmp_path):
 async def test_b122_missing_says_missing(view, tasks, tmp_path):
     view.show_file(tmp_path / "gone", live=False)
     await tasks.settle()
-    assert view._empty.accessibleName() == "This output is missing"
+    assert view._empty.accessibleName() == "Standard output is missing"
     assert view._empty.isVisible()
 
 

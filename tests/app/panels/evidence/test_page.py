@@ -146,7 +146,7 @@ async def test_b122_verify_now_reads_again_and_tells_true_altered_missing(consol
     await shown(console, page, attempt.id, OUTPUT)
     page._output._bar.setCurrentIndex(1)
     await console.settle()
-    assert page._output.view("stderr")._empty.accessibleName() == "This output is missing"
+    assert page._output.view("stderr")._empty.accessibleName() == "Standard error is missing"
 
 
 async def test_output_of_both_streams_is_kept_and_the_one_with_words_comes_first(console, page):

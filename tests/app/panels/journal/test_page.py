@@ -187,6 +187,7 @@ def test_rows_are_said_in_words():
     )
     assert journal_line(row) == "attempt: stop requested · worker “local” · enough"
     assert kind_words("epoch.taken") == "epoch: taken"
+    assert kind_words("attempt.unknown") == "attempt: UNKNOWN"
     assert str(ENGINE)
     assert detail_words({"actual": [12, 20], "overrun": False}) == "actual 12, 20 · overrun no"
     assert detail_words({"outcome": "UNKNOWN", "reason": "x" * 300}).startswith("UNKNOWN · xxx")
