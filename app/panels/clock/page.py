@@ -33,12 +33,14 @@ from app.widgets import (
     SectionLabel,
     button,
     column,
+    copy_text,
     duration_text,
     frame,
     label,
     row,
     rule,
 )
+from engine.clock_watch import AnomalyKind
 from engine.errors import NotFound
 from engine.views.clock import AnomalyRow, ClockView, Touched, TouchedRow
 
@@ -113,8 +115,10 @@ class ClockPage(PageView):
 
     def _build(self) -> None:
         outer = column(self)
-        outer.addWidget(self._build_state())
-        outer.addWidget(rule(self))
+        both = QSplitter(Qt.Orientation.Vertical, self)
+        both.setChildrenCollapsible(False)
+        both.setHandleWidth(1)
+        both.addWidget(self._build_state())
         split = QSplitter(Qt.Orientation.Horizontal, self)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(1)
@@ -123,7 +127,11 @@ class ClockPage(PageView):
         split.setStretchFactor(0, 0)
         split.setStretchFactor(1, 1)
         split.setSizes([430, 680])
-        outer.addWidget(split, 1)
+        both.addWidget(split)
+        both.setStretchFactor(0, 0)
+        both.setStretchFactor(1, 1)
+        both.setSizes([260, 400])
+        outer.addWidget(both)
 
     def _build_state(self) -> QWidget:
         top = frame("window", self)
@@ -133,6 +141,14 @@ class ClockPage(PageView):
         self._badge = Badge(parent=top)
         head.addWidget(self._badge)
         head.addStretch(1)
+        self._copy = button(
+            "Copy readings",
+            "Copy everything the clocks say now",
+            self._copy_readings,
+            role=Role.QUIET,
+            parent=top,
+        )
+        head.addWidget(self._copy)
         self._restore_button = button(
             "Restore trust…",
             "Confirm in three steps that the time can be judged by again",
@@ -307,8 +323,10 @@ class ClockPage(PageView):
             moved += "; the machine was started again in between, so elapsed time does not compare"
         readings.add("Moved", moved)
         lines.addWidget(readings)
+        slept = found.kind is AnomalyKind.SUSPEND
+        due = "Came due while it slept" if slept else "Due only by the jump"
         groups = (
-            ("Due only by the jump", touched.due, "No task's time lies between both readings."),
+            (due, touched.due, "No task's time lies between both readings."),
             ("Claims that were live", touched.claims, "No claim was live."),
             ("Running then", touched.running, "Nothing ran."),
             ("Waiting for approval then", touched.approvals, "Nothing waited for approval."),
@@ -362,6 +380,10 @@ class ClockPage(PageView):
             lines.addWidget(box)
 
     # -------------------------------------------------------------------------------------------- commands
+
+    def _copy_readings(self) -> None:
+        lines = [self._values[name].accessibleName() for name in self._values]
+        copy_text("\n".join([self._sentence.text(), *lines, self._plot_words.text()]), self._copy)
 
     def _restore(self) -> None:
         self._tasks.spawn(restore_trust(self.window(), self._session), "restore trust in the clock")

@@ -51,11 +51,11 @@ class ClockPlot(QWidget):
 
     def sizeHint(self) -> QSize:
         """Room for a curve and its axes."""
-        return QSize(480, 190)
+        return QSize(480, 150)
 
     def minimumSizeHint(self) -> QSize:
         """Room for a curve and its axes."""
-        return QSize(240, 130)
+        return QSize(240, 96)
 
     def _place(self) -> QRectF:
         return QRectF(self.rect()).adjusted(_LEFT, _TOP, -_RIGHT, -_BOTTOM)
