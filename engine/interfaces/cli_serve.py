@@ -53,7 +53,7 @@ async def serve(session: Session, *, until_idle: bool, quiet: bool) -> None:
     """Run until interrupted, until a newer coordinator takes over, or until nothing can run without a person."""
     out = session.out
     async with _owner(session) as (engine, channel):
-        out.line(f"Serving {session.folder} as process epoch {engine.epoch}, channel {channel.address}.")
+        out.line(f"Serving {session.folder} in epoch {engine.epoch}, channel {channel.address}.")
         if engine.place_warning:
             out.note(shown(engine.place_warning))
         teller = _Teller(engine, out, quiet=quiet or out.as_json)
