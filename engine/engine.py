@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -548,8 +549,9 @@ class Engine:
         return await self._storage.read(order_view.work_order, work_order_id, self.clock.now())
 
     async def work_order(self, name: str) -> WorkOrderStory:
-        """The story of the work order ``WO-118``, ``118`` or an id."""
-        return await self._storage.read(order_view.story, name, self.clock.now())
+        """The story of the work order ``WO-118``, ``118`` or an id; nothing can be decided once superseded."""
+        story = await self._storage.read(order_view.story, name, self.clock.now())
+        return replace(story, can=()) if self._coordinator.superseded else story
 
     async def attempts(
         self, *, after: str | None = None, limit: int = 200, states: Sequence[AttemptState] = ()

@@ -101,6 +101,9 @@ class Commands(QObject):
         self.pause_all.setEnabled(ready and HoldKind.PAUSE not in whole)
         self.resume_all.setEnabled(ready and bool(whole & set(BY_PERSON)))
         _enable(self.cancel, ready, "The engine's state is not known yet", superseded)
+        for given in (self.new_work_order, self.import_work_orders):
+            if given is not None:
+                _enable(given, not superseded, "", superseded)
 
     # -------------------------------------------------------------------------------------- doing it
 

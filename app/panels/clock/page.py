@@ -27,6 +27,7 @@ from app.shell.pages import PageView
 from app.theme import Text
 from app.widgets import (
     Badge,
+    ElidedLabel,
     EmptyState,
     KeyValueGrid,
     Role,
@@ -43,6 +44,9 @@ from app.widgets import (
 from engine.clock_watch import AnomalyKind
 from engine.errors import NotFound
 from engine.views.clock import AnomalyRow, ClockView, Touched, TouchedRow
+from engine.views.values import EngineStatus
+
+_RESTORE_TIP = "Confirm in three steps that the time can be judged by again"
 
 RESTORE = "restore"
 """The subject that opens the steps for restoring trust."""
@@ -86,6 +90,7 @@ class ClockPage(PageView):
         self._model.edited.connect(self._choose)
         self._table.chosen.connect(self._on_chosen)
         session.changed.connect(self._on_changes)
+        session.status_changed.connect(self._on_status)
         times.ticked.connect(self._tick)
         times.changed.connect(self._readings.ask)
         self._readings.ask()
@@ -151,7 +156,7 @@ class ClockPage(PageView):
         head.addWidget(self._copy)
         self._restore_button = button(
             "Restore trust…",
-            "Confirm in three steps that the time can be judged by again",
+            _RESTORE_TIP,
             self._restore,
             role=Role.PRIMARY,
             parent=top,
@@ -245,20 +250,30 @@ class ClockPage(PageView):
         self._set(self._sentence, trust_sentence(state, times))
         reading = state.reading
         below = state.below_high_water_ms
+        exact = {"Wall time": times.exact(reading.now), "High water": times.exact(state.high_water)}
         words = {
-            "Wall time": times.exact(reading.now),
+            "Wall time": times.stamp(reading.now, seconds=True),
             "Elapsed": f"{duration_text(reading.elapsed)} since the machine started",
             "Awake": f"{duration_text(reading.awake)}, slept {duration_text(reading.elapsed - reading.awake)}",
-            "High water": times.exact(state.high_water)
-            + (f"\n{duration_text(below)} later than it is now" if below > state.tolerance_ms else ""),
+            "High water": times.stamp(state.high_water, seconds=True)
+            + (f", {duration_text(below)} later than now" if below > state.tolerance_ms else ""),
             "Tolerance": duration_text(state.tolerance_ms),
             "Samples": f"{state.samples} of {state.samples_wanted} agree since the last anomaly",
         }
         for name, text in words.items():
-            self._set(self._values[name], text)
-            self._values[name].setAccessibleName(f"{name}: {text}")
+            shown = self._values[name]
+            self._set(shown, text)
+            shown.setAccessibleName(f"{name}: {exact.get(name, text)}")
+            if name in exact:
+                shown.setToolTip(exact[name])
         self.plot.show_state(state)
         self._set(self._plot_words, plot_sentence(state))
+
+    def _on_status(self, status: EngineStatus) -> None:
+        self._restore_button.setEnabled(not status.superseded)
+        self._restore_button.setToolTip(
+            "Another console has taken over this data folder" if status.superseded else _RESTORE_TIP
+        )
 
     def _set(self, shown: QWidget, text: str) -> None:
         """Change a label only if it says something else, so that a selection in it stays."""
@@ -337,7 +352,7 @@ class ClockPage(PageView):
         for entry in touched.journal:
             text = f"{entry.sequence}  {times.stamp(entry.at, seconds=True)}  {entry.kind}"
             strong = entry.sequence == found.sequence
-            shown = label(text, Text.CODE, muted=not strong, selectable=True, parent=self._detail)
+            shown = label(text, Text.CODE, muted=not strong, wrap=True, selectable=True, parent=self._detail)
             shown.setToolTip(times.exact(entry.at))
             lines.addWidget(shown)
         actions = row(gap=8)
@@ -363,17 +378,18 @@ class ClockPage(PageView):
             lines.addWidget(label(none, muted=True, parent=self._detail))
         for item in rows:
             text = touched_line(item, self._session.times)
-            made = button(
-                text,
-                "Show this work order",
-                partial(self._session.open_page, "work_orders", item.work_order_id),
-                role=Role.QUIET,
-                name=text,
-                parent=self._detail,
+            holder = row(gap=8)
+            holder.addWidget(ElidedLabel(text, parent=self._detail), 1)
+            holder.addWidget(
+                button(
+                    "Show",
+                    "Show this work order",
+                    partial(self._session.open_page, "work_orders", item.work_order_id),
+                    role=Role.QUIET,
+                    name=f"Show {text}",
+                    parent=self._detail,
+                )
             )
-            holder = row(gap=0)
-            holder.addWidget(made)
-            holder.addStretch(1)
             box = QWidget(self._detail)
             holder.setContentsMargins(0, 0, 0, 0)
             box.setLayout(holder)

@@ -80,6 +80,7 @@ class CardView(QWidget):
         self._card: ApprovalCard | None = None
         self._held = False
         self._successor = False
+        self._read_only = False
         self._buttons: dict[Act, QPushButton] = {}
         self._tick = QTimer(self, interval=TICK_MS)
         self._tick.timeout.connect(self._on_tick)
@@ -396,7 +397,13 @@ class CardView(QWidget):
     def _possible(self) -> tuple[Act, ...]:
         if self._card is None:
             return ()
-        return possible(self._card, self._times.now(), held=self._held, successor=self._successor)
+        return possible(
+            self._card,
+            self._times.now(),
+            held=self._held,
+            successor=self._successor,
+            read_only=self._read_only,
+        )
 
     def _decidable(self) -> bool:
         return Act.APPROVE in self._possible() and (self._alike.isHidden() or bool(self._alike.ticked()))
@@ -524,11 +531,21 @@ class CardView(QWidget):
     def _on_tick(self) -> None:
         self._refresh()
 
+    def set_read_only(self, on: bool) -> None:
+        """Offer no decision any more: another console has taken over."""
+        if on != self._read_only:
+            self._read_only = on
+            self._follow_possible()
+
     def _on_second(self) -> None:
         """Let ages move on; a request whose time has come changes its buttons at once."""
         if self._card is None or not self.isVisible():
             return
         self._show_times()
+        self._follow_possible()
+
+    def _follow_possible(self) -> None:
+        """Show the buttons of what can be done now, if that is not what they show."""
         acts = self._possible()
         if any((act in acts) == pressed.isHidden() for act, pressed in self._buttons.items()):
             self._guard.show(self._guard.content, decidable=Act.APPROVE in acts, must_see=self._must_see())

@@ -196,6 +196,7 @@ class InboxView(PageView):
 
     def _on_status(self, status: EngineStatus) -> None:
         self._say_count()
+        self._card.set_read_only(status.superseded)
         card = self._card.card
         if card is not None and (self._hold_on(card) is not None) != self._card.held:
             self._read_card_again()

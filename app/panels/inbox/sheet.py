@@ -169,8 +169,18 @@ def ending(card: ApprovalCard, times: Times) -> str:
             return f"Approved{by}{at}, and used: its run was authorised{_at(card.ended_at, times)}.{reason}"
 
 
-def possible(card: ApprovalCard, now: Instant, *, held: bool, successor: bool) -> tuple[Act, ...]:
-    """What can be done with the card now. What cannot work is not offered (B-016)."""
+def possible(
+    card: ApprovalCard, now: Instant, *, held: bool, successor: bool, read_only: bool = False
+) -> tuple[Act, ...]:
+    """What can be done with the card now. What cannot work is not offered (B-016).
+
+    ``read_only``: another console has taken over, so nothing can be decided here any more (E-20).
+    """
+    acts = _possible(card, now, held=held, successor=successor)
+    return tuple(act for act in acts if act in (Act.SHOW_NEXT, Act.SHOW_ORDER)) if read_only else acts
+
+
+def _possible(card: ApprovalCard, now: Instant, *, held: bool, successor: bool) -> tuple[Act, ...]:
     hold = Act.RESUME if held else Act.HOLD
     match card.state:
         case ApprovalState.PENDING if now < card.expires_at:

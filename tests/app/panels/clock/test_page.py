@@ -72,6 +72,14 @@ async def desk(themed: Theme, folder: Path, clock: ManualClock, actor: Actor) ->
     session.deleteLater()
 
 
+def shows(desk: Desk) -> dict[str, QPushButton]:
+    """The buttons that lead to what a finding touched, by their names."""
+    buttons = desk.page.findChildren(QPushButton)
+    return {
+        found.accessibleName(): found for found in buttons if found.text() == "Show" and found.isVisible()
+    }
+
+
 async def test_a_clock_that_was_never_wrong(desk: Desk) -> None:
     await desk.go(5)
     assert desk.page._badge.word == "trusted"
@@ -92,14 +100,15 @@ async def test_a_step_is_shown_with_both_readings_and_what_it_touched(
     assert desk.page._badge.word == "distrusted"
     assert desk.page._restore_button.isVisible()
     assert desk.page._model.rowCount() == 1
-    await until(lambda: "Publish docs" in " ".join(b.text() for b in desk.page.findChildren(QPushButton)))
+    await until(lambda: any("Publish docs" in name for name in shows(desk)))
     said = desk.said()
     assert "The wall clock jumped forward by 2.0 h." in said
     assert desk.session.times.exact(before) in said
     assert desk.session.times.exact(before + 2 * HOUR) in said
-    named = [found.text() for found in desk.page.findChildren(QPushButton) if found.isVisible()]
-    assert any(text.startswith("WO-2 · implement · Publish docs · due") for text in named)
-    press(desk.page, next(text for text in named if "Publish docs" in text))
+    found = next(
+        name for name in shows(desk) if name.startswith("Show WO-2 · implement · Publish docs · due")
+    )
+    shows(desk)[found].click()
     assert desk.opened == [("work_orders", due.id)]
     assert waits.id != due.id
     press(desk.page, "Show on the timeline")
