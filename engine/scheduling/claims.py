@@ -84,7 +84,6 @@ def claim_tasks(
         for task in heads:
             if _gates_open(tx, task, now):
                 claims.append(_claim(tx, task, worker_id, epoch, lease_until, now))
-    tx.boundary("claim")
     return tuple(claims)
 
 
@@ -190,7 +189,8 @@ def recover_abandoned_claims(tx: Tx, epoch: int, limit: int = 100, *, now: Insta
         reason = "lease ended" if claim["lease_until"] <= ended else "coordinator was replaced"
         end_claim(tx, claim, ClaimState.EXPIRED, ENGINE, reason, now)
         move_task(tx, claim["task_id"], TaskState.READY, actor=ENGINE, now=now, reason=reason)
-    tx.boundary("claim_recovery")
+    if rows:
+        tx.boundary("claim_recovery")
     return tuple(claim["id"] for claim in rows)
 
 
@@ -253,4 +253,5 @@ def _claim(
         detail={"claim": claim_id, "lease_until": lease_until},
     )
     touch_work_order(tx, task["work_order_id"], now)
+    tx.boundary("claim")
     return Claim(claim_id, task["id"], task["work_order_id"], worker_id, epoch, now, lease_until)

@@ -138,5 +138,6 @@ def drain_due_wakeups(tx: Tx, epoch: int, limit: int = 100, *, now: Instant) -> 
     )
     for row in due:
         move_task(tx, row["id"], TaskState.READY, actor=ENGINE, now=now, reason="due", ready_at=now)
-    tx.boundary("wakeup")
+    if due:
+        tx.boundary("wakeup")
     return tuple(row["id"] for row in due)

@@ -1,0 +1,101 @@
+"""The process that is killed: a real engine which a script drives towards acceptance, with a person's hand.
+
+Run as ``python -m tests.crash.child FOLDER WORKSPACE POINT WHEN``. It kills itself with SIGKILL at the named point of
+a transaction: ``WHEN`` is ``before_commit`` or ``after_commit``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from engine.actors import Actor, ActorKind
+from engine.engine import Engine
+from engine.states import WorkOrderState
+from engine.work_order import BudgetLimits, CommandSpec, ValidationSpec, WorkOrderSpec
+
+PERSON = Actor(ActorKind.PERSON, "ada")
+
+_COUNT = "import os; fd = os.open({name!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND); os.write(fd, b'ran\\n')"
+
+
+class KillAt:
+    """A boundary that ends the process at one point, before or after the commit that contains it (E-13)."""
+
+    def __init__(self, point: str, when: str) -> None:
+        self._point = point
+        self._when = when
+        self._reached = False
+
+    def __call__(self, name: str) -> None:
+        if name == self._point:
+            self._reached = True
+        elif name == self._when and self._reached:
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif name == "after_commit":
+            self._reached = False
+
+
+def spec(workspace: Path) -> WorkOrderSpec:
+    """A work order whose step and validation each leave one line for every time they ran."""
+
+    def command(name: str) -> CommandSpec:
+        return CommandSpec(
+            (sys.executable, "-c", _COUNT.format(name=name)),
+            environment=MappingProxyType({"PYTHONDONTWRITEBYTECODE": "1"}),
+            max_cost=5,
+            time_limit_ms=30_000,
+        )
+
+    return WorkOrderSpec(
+        title="Count how often it runs",
+        workspace=str(workspace),
+        implementation=command("implemented"),
+        validation=ValidationSpec("it ran", command=command("validated")),
+        limits=BudgetLimits(100, 600_000),
+    )
+
+
+async def drive(engine: Engine) -> None:
+    """Approve whatever waits, accept what passed, and return when the work order is accepted or needs more."""
+    changed = asyncio.Event()
+    end = engine.subscribe(lambda _: changed.set())
+    try:
+        while True:
+            changed.clear()
+            for row in await engine.inbox():
+                card = await engine.approval(row.approval_id)
+                await engine.approve(
+                    row.approval_id,
+                    PERSON,
+                    seal=row.seal,
+                    covers_validation=card.validation_seal is not None,
+                )
+            (order,) = await engine.work_orders()
+            if order.state is WorkOrderState.AWAITING_ACCEPTANCE:
+                await engine.accept(order.id, PERSON, "both ran")
+                return
+            if order.ended_at is not None or (await engine.status()).unknown:
+                return
+            await changed.wait()
+    finally:
+        end()
+
+
+async def main(folder: Path, workspace: Path, point: str, when: str) -> None:
+    """Submit the work order, unless the folder has one, and drive it until the kill or to the end."""
+    engine = await Engine.open(folder, boundary=KillAt(point, when))
+    if not await engine.work_orders():
+        soon = engine.clock.now() + 1 if point == "wakeup" else None
+        await engine.submit(replace(spec(workspace), due_at=soon), PERSON)
+    await drive(engine)
+    await engine.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]))
