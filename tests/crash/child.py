@@ -91,7 +91,7 @@ async def main(folder: Path, workspace: Path, point: str, when: str) -> None:
     """Submit the work order, unless the folder has one, and drive it until the kill or to the end."""
     engine = await Engine.open(folder, boundary=KillAt(point, when))
     if not await engine.work_orders():
-        soon = engine.clock.now() + 1 if point == "wakeup" else None
+        soon = engine.clock.now() + 1_000 if point == "wakeup" else None
         await engine.submit(replace(spec(workspace), due_at=soon), PERSON)
     await drive(engine)
     await engine.close()
