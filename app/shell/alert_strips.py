@@ -217,7 +217,7 @@ class StandingAlerts:
             what,
             means,
             Tone.UNKNOWN,
-            "Look…" if self._unknown_page else "",
+            _UNKNOWN_ACTIONS.get(self._unknown_page, ""),
             lambda: self._session.open_page(self._unknown_page),
             dismissable=True,
         )
@@ -237,7 +237,8 @@ class StandingAlerts:
         )
 
 
-_WHERE_UNKNOWN_IS_SHOWN = ("unknown", "evidence", "work_orders")
+_UNKNOWN_ACTIONS = {"unknown": "Decide…", "evidence": "Look…", "work_orders": "Look…"}
+_WHERE_UNKNOWN_IS_SHOWN = tuple(_UNKNOWN_ACTIONS)
 _HELD_WORDS = {
     HoldKind.PAUSE: "paused",
     HoldKind.HOLD: "held",

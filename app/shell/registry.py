@@ -8,18 +8,36 @@ from app.panels.evidence import PAGE as EVIDENCE
 from app.panels.inbox import PAGE as INBOX
 from app.panels.journal import PAGE as JOURNAL
 from app.panels.timeline import PAGE as TIMELINE
+from app.panels.unknown import PAGE as UNKNOWN
 from app.panels.work_orders import PAGE as WORK_ORDERS
-from app.shell.commands import Extras
+from app.shell.commands import Entry, Extras
 from app.shell.pages import Page
+from app.wizards.backup import back_up, rehearse_restore, verify_backup
 from app.wizards.import_work_orders import import_work_orders
 from app.wizards.new_work_order import new_work_order
+from app.wizards.restore import restore_backup
 
 
 def registered_pages() -> tuple[Page, ...]:
     """Every page there is. Importing a page costs nothing; it is built when it is first shown."""
-    return (INBOX, WORK_ORDERS, TIMELINE, EVIDENCE, CLOCK, JOURNAL)
+    return (INBOX, WORK_ORDERS, TIMELINE, UNKNOWN, EVIDENCE, CLOCK, JOURNAL)
 
 
 def registered_extras() -> Extras:
     """The commands beyond those of the shell."""
-    return Extras(new_work_order, import_work_orders, open_scratch_workspace)
+    data = (
+        Entry(
+            "Back up now…", "Keep a copy of everything, and prove that it can be restored", "Ctrl+B", back_up
+        ),
+        Entry("Restore…", "Go back to a backup; what is there now is kept", "", restore_backup),
+        Entry(
+            "Verify a backup…", "Read every byte of a backup and say whether it is true", "", verify_backup
+        ),
+        Entry(
+            "Rehearse a restore…",
+            "Restore into a scratch place and see what comes back",
+            "",
+            rehearse_restore,
+        ),
+    )
+    return Extras(new_work_order, import_work_orders, open_scratch_workspace, data)

@@ -175,6 +175,7 @@ TEXT_PAIRS: tuple[tuple[str, str], ...] = (
     ("text", "chip"),
     ("muted", "chip"),
     ("on_accent", "accent"),
+    ("on_accent", "unknown"),
 )
 """Every combination of text token and ground token that the console paints."""
 

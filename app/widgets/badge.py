@@ -34,11 +34,14 @@ def paint_badge(
     *,
     solid: bool = False,
 ) -> QRectF:
-    """Paint a badge and return where it is; ``solid`` fills it with the accent (the count that matters)."""
+    """Paint a badge and return where it is.
+
+    ``solid`` fills it (the count that matters) with the accent, or with the colour of UNKNOWN.
+    """
     colours = tokens()
     ink, ground = colours.tone(tone)
     if solid:
-        ink, ground = colours.on_accent, colours.accent
+        ink, ground = colours.on_accent, colours.unknown if tone is Tone.UNKNOWN else colours.accent
     metrics = QFontMetricsF(in_font)
     rect = QRectF(top_left, badge_size(word, shape, in_font))
     painter.save()

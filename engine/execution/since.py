@@ -27,8 +27,19 @@ from engine.workspace.repository import committed_content, find_git
 BEFORE_FILE = "before.json"
 """The manifest from before the start, in the run folder while a command runs: what is left if the console goes."""
 
+NOT_THERE = "not there"
+"""Where the text of a side is found that has none, because the file is new or gone."""
+
 LARGEST_TEXT = 1 << 20
 MOST_DIFF_LINES = 4_000
+
+
+_NO_FILE = {
+    EntryKind.FOLDER: "a folder",
+    EntryKind.GIT: "a folder of git's own, which is not looked into",
+    EntryKind.OTHER: "a device, pipe or socket",
+    EntryKind.UNREADABLE: "it could not be read",
+}
 
 
 class Point(StrEnum):
@@ -137,22 +148,20 @@ def compare_file(change: FileChange, sources: Sources) -> FileComparison:
 
 def _side(path: str, facts: FileFacts | None, sources: Sources, root: Root | None) -> FileText:
     if facts is None:
-        return FileText("", "not there")
+        return FileText("", NOT_THERE)
     if facts.kind is EntryKind.LINK:
         return FileText(facts.note + "\n", "the target of the link")
     if facts.kind is not EntryKind.FILE:
-        return FileText(None, why_not=f"It was no file but: {facts.kind}.")
+        return FileText(None, why_not=_NO_FILE[facts.kind])
     if facts.size > LARGEST_TEXT:
-        return FileText(None, why_not="The file is too large to be shown here.")
+        return FileText(None, why_not="too large to be shown here")
     if not facts.sha256:
-        return FileText(None, why_not="Its content was not read, so it cannot be found again.")
+        return FileText(None, why_not="its content was not read, so it cannot be found again")
     content, found = _content(path, facts.sha256, sources, root)
     if content is None:
-        return FileText(
-            None, why_not="Its content was not kept; only its digest is known, and nothing with it was found."
-        )
+        return FileText(None, why_not="its content was not kept; only its digest is known")
     if b"\0" in content:
-        return FileText(None, found, "It is not text.")
+        return FileText(None, found, "not text")
     try:
         return FileText(content.decode("utf-8-sig"), found)
     except UnicodeDecodeError:

@@ -147,8 +147,8 @@ def _observed(seen: EvidenceView) -> list[tuple[Instant | None, str]]:
 
 def _who_stopped(rx: Rx, attempt_id: str) -> str:
     row = rx.one(
-        """SELECT actor FROM journal WHERE subject_kind = 'attempt' AND subject_id = ?
+        """SELECT actor_name FROM journal WHERE subject_kind = 'attempt' AND subject_id = ?
            AND kind = 'attempt.stop_requested' LIMIT 1""",
         (attempt_id,),
     )
-    return str(row["actor"]) if row is not None else "A person"
+    return str(row["actor_name"]) if row is not None else "A person"

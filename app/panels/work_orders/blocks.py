@@ -15,6 +15,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.panels.inbox.inline_button import InlineButton
+from app.panels.inbox.sheet import short_digest, size_text
 from app.panels.prose import prose
 from app.panels.rows import TickingLabel
 from app.panels.words import actor_words, plain_tip
@@ -256,6 +257,11 @@ class DecisionBlock(SideBar):
         lines.addLayout(head)
         if decision.reason:
             lines.addWidget(prose(f"“{decision.reason}”", name="Reason", parent=self))
+        for proof in decision.proof:
+            words = f"Proof: {spoken(proof.name)} · {size_text(proof.size)} · {short_digest(proof.sha256)}"
+            shown = label(words, Text.SMALL, muted=True, selectable=True, parent=self)
+            shown.setToolTip(plain_tip(f"Kept as sha256 {proof.sha256}"))
+            lines.addWidget(shown)
 
 
 class HoldBlock(SideBar):

@@ -124,7 +124,7 @@ async def test_unknown_is_violet_and_leads_to_its_page(
     (alert,) = session.alerts.shown()
     assert alert.tone is Tone.UNKNOWN
     assert "fail" not in (alert.what + alert.means).lower()
-    press(window.strips, "Look…")
+    press(window.strips, "Decide…")
     assert window.current_page == "unknown"
     press(window.strips, "Dismiss")
     assert strips(window) == []
