@@ -70,6 +70,21 @@ def judge(before: Reading, after: Reading, high_water: Instant, tolerance_ms: in
 
     Within one boot wall time must progress as elapsed time does, to within ``tolerance_ms`` (equality agrees).
     Across boots only the high water can be compared: the highest wall time that was ever committed.
+
+    The boundaries, with tolerance ``T``, jump = wall progress less elapsed progress, slept = elapsed progress less
+    awake progress, and below = high water less wall time:
+
+    =========================  ==================  =========================================
+    same boot                  finding             size
+    =========================  ==================  =========================================
+    elapsed progress < 0       ELAPSED_BACK        how far it went back
+    jump > T                   WALL_FORWARD        the jump
+    -T <= jump <= T            none                (equality agrees)
+    jump < -T                  WALL_BACK           the jump
+    slept > T                  SUSPEND             time slept; may come beside a jump
+    =========================  ==================  =========================================
+
+    In either case, if none of the faults above was found: below > T is BELOW_HIGH_WATER, below <= T is none.
     """
     found: list[Anomaly] = []
     if before.boot == after.boot:

@@ -2,6 +2,21 @@
 
 A claim authorises nothing. Every write of it is fenced by epoch, claim id and worker, and is refused at or after
 the end of its lease, before its own start (clock moved back), by another worker or under another epoch.
+
+The boundaries, for a claim made at ``t`` with a lease until ``t + L`` (all in whole milliseconds):
+
+====================  ==========================  ===================  ==========================
+now                   renew, release, admission   recovery (E-25)      an earlier epoch's claim
+====================  ==========================  ===================  ==========================
+before ``t``          refused: `Fenced`           left alone           recovered
+``t``                 works                       left alone           recovered
+``t + L - 1``         works                       left alone           recovered
+``t + L``             refused: `LeaseExpired`     expired, requeued    recovered
+after ``t + L``       refused: `LeaseExpired`     expired, requeued    recovered
+time distrusted       refused: `ClockDistrusted`  left alone           recovered
+====================  ==========================  ===================  ==========================
+
+A renewal at ``now`` for ``R`` ends at the later of its present end and ``now + R``: never earlier than before.
 """
 
 from __future__ import annotations

@@ -124,9 +124,10 @@ def touch_work_order(tx: Tx, work_order_id: str, now: Instant) -> None:
 def drain_due_wakeups(tx: Tx, epoch: int, limit: int = 100, *, now: Instant) -> tuple[str, ...]:
     """Make at most ``limit`` due WAITING tasks READY, the earliest first; return their ids (E-22, E-26).
 
-    Due means ``now >= due_at``. Readiness and the firing of the occurrence are one change of one row, so a
-    kill leaves both or neither. Nothing fires by a distrusted clock (E-32). `StaleEpoch` if a newer
-    coordinator has taken over.
+    Due means ``now >= due_at``: at ``due_at - 1`` it waits, at ``due_at`` and after it fires, once. A clock that
+    goes back afterwards unfires nothing, and what still waits keeps its stored ``due_at``. Readiness and the
+    firing of the occurrence are one change of one row, so a kill leaves both or neither. Nothing fires by a
+    distrusted clock (E-32). `StaleEpoch` if a newer coordinator has taken over.
     """
     require_epoch(tx, epoch)
     require_batch(limit)
