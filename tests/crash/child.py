@@ -10,7 +10,6 @@ import asyncio
 import os
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -88,11 +87,9 @@ async def drive(engine: Engine) -> None:
 
 
 async def main(folder: Path, workspace: Path, point: str, when: str) -> None:
-    """Submit the work order, unless the folder has one, and drive it until the kill or to the end."""
+    """Submit the work order and drive it until the kill, or to the end if the point is never reached."""
     engine = await Engine.open(folder, boundary=KillAt(point, when))
-    if not await engine.work_orders():
-        soon = engine.clock.now() + 1_000 if point == "wakeup" else None
-        await engine.submit(replace(spec(workspace), due_at=soon), PERSON)
+    await engine.submit(spec(workspace), PERSON)
     await drive(engine)
     await engine.close()
 

@@ -127,47 +127,6 @@ async def test_killed_and_restarted(
     assert lines(workspace / "validated") == (2 if decided_again else 1)
 
 
-@pytest.mark.crash
-@pytest.mark.parametrize("when", ["before_commit", "after_commit"])
-async def test_killed_while_a_wakeup_fires(folder: Path, workspace: Path, when: str) -> None:
-    """E-22: before the commit neither firing nor readiness survives, after it both; never a second firing."""
-    await asyncio.to_thread(kill_child_at, folder, workspace, "wakeup", when)
-    engine = await Engine.open(folder, automatic=False)
-    try:
-        (order,) = await engine.work_orders()
-        story = await engine.work_order(order.id)
-        assert story.tasks[0].state == ("WAITING" if when == "before_commit" else "READY")
-        done = await engine.reconcile_once()
-        assert len(done["drain_due_wakeups"]) == (1 if when == "before_commit" else 0)
-        fired = [row for row in await engine.journal(limit=1000) if row.kind == "task.ready"]
-        assert len(fired) == 1
-    finally:
-        await engine.close()
-    await finish(folder, ran=False)
-    assert lines(workspace / "implemented") == 1
-
-
-@pytest.mark.crash
-@pytest.mark.parametrize("when", ["before_commit", "after_commit"])
-async def test_killed_while_a_claim_is_recovered(folder: Path, workspace: Path, when: str) -> None:
-    """E-25: expiry, release and requeue are there together or not at all; retried under a new epoch."""
-    await asyncio.to_thread(kill_child_at, folder, workspace, "claim", "after_commit")
-    await asyncio.to_thread(kill_child_at, folder, workspace, "claim_recovery", when)
-    engine = await Engine.open(folder, automatic=False)
-    try:
-        (order,) = await engine.work_orders()
-        story = await engine.work_order(order.id)
-        assert story.tasks[0].state == ("CLAIMED" if when == "before_commit" else "READY")
-        done = await engine.reconcile_once()
-        assert len(done["recover_abandoned_claims"]) == (1 if when == "before_commit" else 0)
-        assert (await engine.work_order(order.id)).tasks[0].state == "READY"
-        assert engine.epoch == 3
-    finally:
-        await engine.close()
-    await finish(folder, ran=False)
-    assert lines(workspace / "implemented") == 1
-
-
 async def finish(folder: Path, *, ran: bool) -> None:
     """Decide what is UNKNOWN by what the counter file says, and drive the work order to its acceptance."""
     engine = await Engine.open(folder)
