@@ -30,8 +30,11 @@ from app.single_instance import InstanceServer, instance_name, raise_running
 from app.theme import Theme, ThemeChoice, Tone, icon, theme
 from app.widgets import Times
 from app.widgets.dialogs import error_dialog, opened
+from app.wizards.recovery import RECOVERABLE, recover
+from app.wizards.restore import RestoreWish, carry_out, tell_restored
 from engine.actors import Actor, ActorKind
-from engine.clock import Clock
+from engine.backup import RestoreReport
+from engine.clock import Clock, SystemClock
 from engine.engine import Engine
 from engine.errors import ChannelError, FolderInUse, InvalidValue, PraxisError, StorageError
 from engine.fault_clock import FaultClock, read_clock_script
@@ -121,21 +124,63 @@ async def open_console(
 
 
 async def _supervise(app: QApplication, folder: Path, name: str, clock: Clock | None = None) -> int:
-    """The console as a person uses it."""
-    is_first_start = not (folder / DATABASE).exists()
+    """The console as a person uses it: opened, and after each restore opened again."""
+    restored: RestoreReport | None = None
+    while True:
+        try:
+            wish = await _console(app, folder, name, clock, restored)
+        except FolderInUse as error:
+            return 0 if await _raise_patiently(name) else await _cannot_open(app, error)
+        except RECOVERABLE as error:
+            wish = await _recovery(app, folder, error, clock)
+            if wish is None:
+                return error.exit_code
+        except StorageError as error:
+            return await _cannot_open(app, error)
+        if wish is None:
+            return 0
+        restored = await _restore(app, wish)
+
+
+async def _console(
+    app: QApplication, folder: Path, name: str, clock: Clock | None, restored: RestoreReport | None
+) -> RestoreWish | None:
+    """Show the console until it is closed; what to restore before it is opened again, or None to end."""
+    is_first_start = restored is None and not (folder / DATABASE).exists()
+    async with open_console(app, folder, clock) as window, _listening(window.session):
+        if restored is not None:
+            tell_restored(window, window.session, restored)
+        faults = Faults(log_folder(folder))
+        faults.install()
+        try:
+            await _until_quit(app, window, faults, name, is_first_start)
+        finally:
+            faults.uninstall()
+        return window.session.then
+
+
+async def _restore(app: QApplication, wish: RestoreWish) -> RestoreReport | None:
+    """Restore the closed folder; None if it was stopped or went wrong, which is shown, and the old data stays."""
+    look = Theme(app)
     try:
-        async with open_console(app, folder, clock) as window, _listening(window.session):
-            faults = Faults(log_folder(folder))
-            faults.install()
-            try:
-                await _until_quit(app, window, faults, name, is_first_start)
-            finally:
-                faults.uninstall()
-    except FolderInUse as error:
-        return 0 if await _raise_patiently(name) else await _cannot_open(app, error)
-    except StorageError as error:
-        return await _cannot_open(app, error)
-    return 0
+        return await carry_out(None, wish)
+    except PraxisError as error:
+        logger.error("The restore from %s went wrong: %s", wish.copy.path, error)
+        await opened(error_dialog(None, error))
+        return None
+    finally:
+        look.deleteLater()
+
+
+async def _recovery(
+    app: QApplication, folder: Path, error: StorageError, clock: Clock | None
+) -> RestoreWish | None:
+    """Show the way back from data that cannot be opened; what to restore, or None to end."""
+    look = Theme(app)
+    try:
+        return await recover(folder, error, clock or SystemClock())
+    finally:
+        look.deleteLater()
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ from engine.errors import PraxisError, StorageError
 from engine.states import NodeKind
 
 if TYPE_CHECKING:
+    from app.wizards.restore import RestoreWish
     from engine.engine import Engine
     from engine.views.values import EngineStatus
 
@@ -87,7 +88,8 @@ class Session(QObject):
 
     Signals: ``changed(Changes)`` at most 20 times a second; ``status_changed(EngineStatus)``;
     ``selection_changed(Selection)``; ``navigated(page key, subject id or "")``; ``failed(PraxisError)`` when
-    a spawned task ended with an error that is meant for a person.
+    a spawned task ended with an error that is meant for a person; ``left()`` when the console is to be closed
+    for what `leave` was given.
     """
 
     changed = Signal(object)
@@ -95,6 +97,7 @@ class Session(QObject):
     selection_changed = Signal(object)
     navigated = Signal(str, str)
     failed = Signal(object)
+    left = Signal()
 
     def __init__(self, engine: Engine, actor: Actor, settings: Settings, times: Times) -> None:
         super().__init__()
@@ -105,6 +108,7 @@ class Session(QObject):
         self.alerts = Alerts(self)
         self.selection = WHOLE_ENGINE
         self.status: EngineStatus | None = None
+        self.then: RestoreWish | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pending: list[ChangeLike] = []
         self._last_sequence = 0
@@ -117,6 +121,11 @@ class Session(QObject):
         self._quiet.timeout.connect(self._tell_changes)
         self._status_timer = QTimer(self, interval=STATUS_INTERVAL_MS)
         self._status_timer.timeout.connect(self.refresh_status)
+
+    def leave(self, then: RestoreWish) -> None:
+        """Have the console closed, ``then`` carried out on the closed folder, and the console opened again."""
+        self.then = then
+        self.left.emit()
 
     def start(self) -> None:
         """Begin to listen to the engine."""

@@ -14,6 +14,7 @@ from app.session import Changes, Selection, Session
 from app.shell.commands import resume
 from app.theme import Shape, Text, Tone, draw_shape, tokens
 from app.widgets import Role, button, column, duration_text, label, row
+from app.wizards.restore import acknowledge
 from engine.clock_watch import AnomalyKind
 from engine.control.holds import BY_PERSON
 from engine.states import HoldKind, NodeKind
@@ -193,6 +194,15 @@ class StandingAlerts:
                 tone,
                 "Restore trust…",
                 lambda: self._session.open_page("clock", "restore"),
+            )
+        if hold.kind is HoldKind.RESTORE:
+            return Alert(
+                key,
+                f"{where} is {_HELD_WORDS[hold.kind]}.",
+                means,
+                tone,
+                "I have looked…",
+                lambda: self._session.spawn(acknowledge(self._window, self._session), "after a restore"),
             )
         return Alert(
             key,

@@ -24,12 +24,26 @@ WindowCommand = Callable[[QWidget, Session], Coroutine[Any, Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A menu entry: its text, what it does, its key or "", and the command behind it."""
+
+    text: str
+    tip: str
+    key: str
+    command: WindowCommand
+
+
+@dataclass(frozen=True, slots=True)
 class Extras:
-    """Commands that other parts of the console bring; an entry exists only where one is given."""
+    """Commands that other parts of the console bring; an entry exists only where one is given.
+
+    ``data`` are the entries of the menu Data.
+    """
 
     new_work_order: WindowCommand | None = None
     import_work_orders: WindowCommand | None = None
     guided_tour: WindowCommand | None = None
+    data: tuple[Entry, ...] = ()
 
 
 class Commands(QObject):

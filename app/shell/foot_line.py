@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QWidget
 from app.session import Session
 from app.theme import Shape, Text, Tone, draw_shape, font, tokens
 from app.widgets import label, number, row, set_role
+from engine.instants import Instant
 from engine.states import HoldKind, NodeKind
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _HELD = {
 class FootLine(QFrame):
     """Clock trusted or not · dispatch open or held and why · epoch · running · UNKNOWN · zone.
 
-    At the right stands the writer's queue.
+    Then the age of the last proven backup; at the right the writer's queue.
     """
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -43,8 +44,19 @@ class FootLine(QFrame):
         self._running = _Fact("running", self)
         self._unknown = _Fact("UNKNOWN", self)
         self._zone = _Fact("times in", self)
+        self._backup = _Fact("proven backup", self)
         self._writer = _Fact("writer", self)
-        for fact in (self._clock, self._dispatch, self._epoch, self._running, self._unknown, self._zone):
+        self._proven_at: Instant | None = None
+        self._shown_age = ""
+        for fact in (
+            self._clock,
+            self._dispatch,
+            self._epoch,
+            self._running,
+            self._unknown,
+            self._backup,
+            self._zone,
+        ):
             line.addWidget(fact)
         line.addStretch(1)
         line.addWidget(self._writer)
@@ -53,12 +65,14 @@ class FootLine(QFrame):
         self._running.setToolTip("Attempts in flight now")
         self._unknown.setToolTip("Attempts of which nobody can say yet whether they took effect")
         self._writer.setToolTip("Operations waiting for the database's writer, and how long one takes")
+        self._backup.setToolTip("The age of the newest backup whose restore was rehearsed without a flaw")
         session.status_changed.connect(self.show_status)
+        session.times.ticked.connect(self._show_backup)
         session.times.changed.connect(self._show_zone)
         self._show_zone()
         self._clock.say("…")
         self._dispatch.say("…")
-        for fact in (self._epoch, self._running, self._unknown, self._writer):
+        for fact in (self._epoch, self._running, self._unknown, self._backup, self._writer):
             fact.say("–")
 
     def show_status(self, status: EngineStatus) -> None:
@@ -87,8 +101,18 @@ class FootLine(QFrame):
         self._epoch.say(str(status.epoch))
         self._running.say(number(status.running))
         self._unknown.say(number(status.unknown), Tone.UNKNOWN if status.unknown else Tone.NEUTRAL)
+        self._proven_at = status.proven_backup_at
+        self._show_backup()
         waiting = status.waiting_control + status.waiting_background
         self._writer.say(f"{number(waiting)} · {status.latency_ms:.1f} ms")
+
+    def _show_backup(self) -> None:
+        if self._session.status is None:
+            return
+        age = "none" if self._proven_at is None else self._session.times.age(self._proven_at)
+        if age != self._shown_age:
+            self._shown_age = age
+            self._backup.say(age)
 
     def _show_zone(self) -> None:
         self._zone.say(self._session.times.zone_name())

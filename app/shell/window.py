@@ -27,7 +27,7 @@ from app.session import Selection, Session
 from app.shell import help as helping
 from app.shell.alert_strips import AlertStrips, StandingAlerts
 from app.shell.command_bar import CommandBar
-from app.shell.commands import Commands, Extras, WindowCommand
+from app.shell.commands import Commands, Entry, Extras, WindowCommand
 from app.shell.export_journal import export_journal
 from app.shell.foot_line import FootLine
 from app.shell.geometry import SMALLEST_SIZE, fitted
@@ -69,6 +69,7 @@ class MainWindow(QMainWindow):
         session.selection_changed.connect(self._show_selection)
         session.navigated.connect(self.open_page)
         session.failed.connect(self._show_error)
+        session.left.connect(self.quit_asked.set)
         self._place()
         if isinstance(app := QGuiApplication.instance(), QGuiApplication):
             app.screenRemoved.connect(self._screen_removed)
@@ -129,8 +130,15 @@ class MainWindow(QMainWindow):
         engine.addAction(commands.cancel)
         engine.addSeparator()
         engine.addActions([commands.pause_all, commands.resume_all])
+        if extras.data:
+            self._build_data_menu(menus.addMenu("&Data"), extras.data)
         self._build_view_menu(menus.addMenu("&View"))
         self._build_help_menu(menus.addMenu("&Help"), extras.guided_tour)
+
+    def _build_data_menu(self, menu: QMenu, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            work = partial(entry.command, self, self.session)
+            self._add(menu, entry.text, entry.tip, entry.key, self._spawner(work, entry.text))
 
     def _build_view_menu(self, view: QMenu) -> None:
         for number, page in enumerate(self.pages, start=1):

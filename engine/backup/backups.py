@@ -6,12 +6,15 @@ Restoring is not here: it needs the folder closed, see `engine.backup.restore`.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from engine.actors import Actor
 from engine.backup.comparing import Comparison, compare
+from engine.backup.contents import Contents, read_contents, referenced_blobs
 from engine.backup.proof import Proof, last_proof, record_made, record_proof
 from engine.backup.rehearsing import Rehearsal, rehearse
 from engine.backup.shelf import Copy, list_copies
@@ -19,9 +22,26 @@ from engine.backup.taking import Backup, take_backup
 from engine.backup.verifying import Verification, verify_backup
 from engine.backup.watch import Progress, Watch, watched
 from engine.clock import Clock
+from engine.errors import FolderNotUsable
 from engine.policy import Authorize
-from engine.storage import Storage
+from engine.storage import Rx, Storage
 from engine.storage.opening import BACKUP_FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a backup made now would hold, and how much room there is at a place; sizes in bytes.
+
+    ``same_disk`` says that the place is on the disk of the data: it does not help when that disk fails.
+    """
+
+    contents: Contents
+    database: int
+    kept_files: int
+    kept_count: int
+    free: int
+    same_disk: bool
+
 
 Tell = Callable[[Progress], None]
 
@@ -35,6 +55,12 @@ class Backups:
         self._authorize = authorize
         self.folder = storage.folder / BACKUP_FOLDER
         """Where backups go unless another place is named."""
+
+    async def estimate(self, place: Path | None = None) -> Estimate:
+        """Say what a backup below ``place`` would hold and what room there is; `FolderNotUsable` if it is nowhere."""
+        contents, database, blobs = await self._storage.read(_measure)
+        free, same_disk = await asyncio.to_thread(_room, self._storage.folder, place or self.folder)
+        return Estimate(contents, database, sum(blobs.values()), len(blobs), free, same_disk)
 
     async def back_up(
         self, actor: Actor, *, place: Path | None = None, progress: Tell | None = None
@@ -77,3 +103,23 @@ class Backups:
     async def last_proven(self) -> Proof | None:
         """The last backup that was verified and rehearsed without a flaw."""
         return await self._storage.read(last_proof)
+
+
+def _measure(rx: Rx) -> tuple[Contents, int, dict[str, int]]:
+    pages, size = rx.one("PRAGMA page_count"), rx.one("PRAGMA page_size")
+    assert pages is not None
+    assert size is not None
+    return read_contents(rx), int(pages[0]) * int(size[0]), referenced_blobs(rx)
+
+
+def _room(folder: Path, place: Path) -> tuple[int, bool]:
+    """The free bytes of the disk that ``place`` is or will be on, and whether it is that of ``folder``."""
+    try:
+        there = next(path for path in (place, *place.parents) if path.exists())
+        return shutil.disk_usage(there).free, there.stat().st_dev == folder.stat().st_dev
+    except (OSError, StopIteration) as error:
+        raise FolderNotUsable(
+            f"{place} cannot be used: {getattr(error, 'strerror', None) or 'there is no such disk'}.",
+            do="Choose another folder.",
+            folder=str(place),
+        ) from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.backup.proof import last_proof
+from engine.instants import Instant
 from engine.storage import Rx
 from engine.views.journal import last_sequence
 from engine.views.values import HoldRow
@@ -21,6 +23,7 @@ class Counts:
     unknown: int
     awaiting_decision: int
     last_sequence: int
+    proven_backup_at: Instant | None
 
 
 def counts(rx: Rx) -> Counts:
@@ -42,4 +45,5 @@ def counts(rx: Rx) -> Counts:
             "work_order WHERE ended_at IS NULL AND state IN ('AWAITING_ACCEPTANCE', 'DECISION_NEEDED')"
         ),
         last_sequence=last_sequence(rx),
+        proven_backup_at=None if (proof := last_proof(rx)) is None else proof.made_at,
     )

@@ -374,6 +374,7 @@ class EngineStatus:
 
     ``superseded``: another coordinator has taken over, and this one's commands are refused. ``recovery_error``:
     the last pass over what waits failed with this, and nothing new is dispatched until one succeeds.
+    ``proven_backup_at``: when the newest backup was made that was verified and rehearsed without a flaw.
     """
 
     epoch: int
@@ -391,6 +392,7 @@ class EngineStatus:
     superseded: bool
     clock_trusted: bool = True
     recovery_error: str = ""
+    proven_backup_at: Instant | None = None
 
     @property
     def engine_hold(self) -> HoldRow | None:

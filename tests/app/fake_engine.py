@@ -118,3 +118,6 @@ class FakeEngine:
 
     async def cancel(self, node: Any, actor: Actor, *, reason: str, key: str | None = None) -> None:
         self.calls.append(("cancel", node, reason))
+
+    async def acknowledge_restore(self, actor: Actor, reason: str) -> None:
+        self.calls.append(("acknowledge_restore", actor, reason))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QLabel
 
 from app.alerts import Alert
 from app.session import Session
@@ -13,7 +13,7 @@ from app.theme import Tone
 from engine.clock_watch import AnomalyKind
 from engine.states import HoldKind, NodeKind
 from engine.views.clock import AnomalyRow
-from tests.app.fake_engine import FakeEngine, hold
+from tests.app.fake_engine import ADA, FakeEngine, hold
 from tests.app.shell.test_commands import say, write
 from tests.app.shell.test_window import press, question
 
@@ -57,12 +57,17 @@ async def test_a_hold_is_answered_from_its_strip(
     assert fake.calls[0][2] == "yes"
 
 
-async def test_holds_that_have_another_way_out_have_no_button(
+async def test_e82_a_restore_hold_is_lifted_by_who_says_what_they_saw(
     window: MainWindow, session: Session, fake: FakeEngine
 ) -> None:
     await say(session, fake, holds=(hold(HoldKind.RESTORE),))
     assert strips(window) == ["Dispatch is held after a restore."]
-    assert [found for found in window.strips.findChildren(QPushButton) if found.isVisible()] == []
+    press(window.strips, "I have looked…")
+    dialog = await question()
+    write(dialog, "both lists compared")
+    press(dialog, "I have looked")
+    await session.settled()
+    assert fake.calls == [("acknowledge_restore", ADA, "both lists compared")]
 
 
 async def test_a_distrusted_clock_leads_to_the_steps_that_restore_trust(

@@ -27,6 +27,7 @@ async def test_a_quiet_engine(window: MainWindow) -> None:
         "epoch 41",
         "running 0",
         "UNKNOWN 0",
+        "proven backup none",
         "times in UTC",
         "writer 0 · 0.3 ms",
     }

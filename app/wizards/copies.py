@@ -1,0 +1,135 @@
+"""Copies of the data in words, and the dialog to choose one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
+from shiboken6 import isValid
+
+from app.session import Session
+from app.widgets import Question, Report, Times, ask_folder, button, number, opened, show_error, spoken
+from engine.backup import Copy, CopyKind, Progress, look_at_copy
+from engine.errors import PraxisError
+
+_KINDS = {
+    CopyKind.BACKUP: "backup",
+    CopyKind.ROLLBACK: "set aside by a restore",
+    CopyKind.DATABASE: "from before a new version",
+}
+_COPY = Qt.ItemDataRole.UserRole
+
+
+def size_text(size: int) -> str:
+    """A size in bytes as a person reads it."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} bytes"
+
+
+def copy_text_line(copy: Copy, times: Times) -> str:
+    """One copy in one line."""
+    when = "made at an unknown time" if copy.made_at is None else times.stamp(copy.made_at)
+    parts = [when, _KINDS[copy.kind], size_text(copy.size)]
+    if copy.journal_sequence is not None:
+        parts.append(f"journal up to {number(copy.journal_sequence)}")
+    if copy.problem:
+        parts.append(copy.problem)
+    return " · ".join(parts)
+
+
+def passed_on(report: Report, title: str = "") -> Callable[[Progress], None]:
+    """Turn the engine's progress into what the progress dialog shows."""
+
+    def tell(progress: Progress) -> None:
+        words = f"{title}{progress.stage.value}".capitalize()
+        report(progress.done, progress.total, words)
+
+    return tell
+
+
+async def choose_copy(
+    window: QWidget, session: Session, title: str, text: str, *, action: str
+) -> Copy | None:
+    """Let a person choose one of the copies, or a folder elsewhere; None if they went back."""
+    copies = await session.engine.backups.listed()
+    dialog = CopyChoice(window, session, copies, title, text, action)
+    chosen = dialog.chosen if await opened(dialog) else None
+    return chosen
+
+
+class CopyChoice(Question):
+    """A list of copies, newest first. One that cannot be opened can be looked at but not chosen."""
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        session: Session,
+        copies: Sequence[Copy],
+        title: str,
+        text: str,
+        action: str,
+    ) -> None:
+        super().__init__(parent, title, text)
+        self._session = session
+        self.setMinimumWidth(620)
+        self.list = QListWidget(self)
+        self.list.setAccessibleName("Copies, newest first")
+        self.list.setToolTip("Backups of this data folder, and what restores have set aside")
+        self.list.setUniformItemSizes(True)
+        self.list.setMinimumHeight(self.list.fontMetrics().lineSpacing() * 9)
+        self.body.addWidget(self.list)
+        for copy in copies:
+            self._add(copy)
+        other = button(
+            "Another folder…",
+            "Choose a backup that lies somewhere else",
+            self._other_pressed,
+            parent=self,
+        )
+        self.add_aside(other)
+        self.add_back()
+        self.action = self.add_action(action, f"{title}: go on with the one that is chosen")
+        self.list.currentItemChanged.connect(lambda *_: self._refresh())
+        if copies:
+            self.list.setCurrentRow(0)
+        self._refresh()
+        self.list.setFocus()
+
+    @property
+    def chosen(self) -> Copy | None:
+        """The copy that is chosen, if it can be opened."""
+        item = self.list.currentItem()
+        copy = None if item is None else item.data(_COPY)
+        return copy if isinstance(copy, Copy) and not copy.problem else None
+
+    def take(self, path: Path) -> None:
+        """Add the copy at ``path`` and choose it; says so if there is none."""
+        try:
+            self._add(look_at_copy(path), first=True)
+        except PraxisError as error:
+            show_error(self, error)
+            return
+        self.list.setCurrentRow(0)
+
+    def _add(self, copy: Copy, *, first: bool = False) -> None:
+        item = QListWidgetItem(spoken(copy_text_line(copy, self._session.times)))
+        item.setData(_COPY, copy)
+        item.setToolTip(spoken(str(copy.path)))
+        if copy.problem:
+            item.setForeground(self.palette().placeholderText())
+        self.list.insertItem(0 if first else self.list.count(), item)
+
+    def _refresh(self) -> None:
+        self.action.setEnabled(self.chosen is not None)
+
+    def _other_pressed(self) -> None:
+        self._session.spawn(self._ask_other(), "choose a backup")
+
+    async def _ask_other(self) -> None:
+        path = await ask_folder(self, "Choose a backup's folder", folder=self._session.engine.backups.folder)
+        if path is not None and isValid(self):
+            self.take(path)
