@@ -85,7 +85,7 @@ class Tray(QObject):
         self._icon.setIcon(tray_icon(status.pending_approvals, state))
         self._icon.setToolTip("Praxis Console · " + " · ".join(words))
         self._state.setText(" · ".join(words))
-        if self._clock_trusted and not status.clock_trusted:
+        if self._clock_trusted and not status.clock_trusted and not self._window.isActiveWindow():
             self.say(
                 "The clock cannot be trusted", "Nothing starts by time. Open the page Clock to look at it."
             )

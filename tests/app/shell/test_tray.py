@@ -83,6 +83,17 @@ async def test_requests_that_were_there_at_the_start_are_no_news(
     assert messages == []
 
 
+async def test_a_clock_that_lost_trust_is_told_once(
+    tray: Tray, window: MainWindow, messages: list[str]
+) -> None:
+    """B-076."""
+    window.hide()
+    tray.show_status(status())
+    for _ in range(3):
+        tray.show_status(status(clock_trusted=False))
+    assert messages == ["The clock cannot be trusted"]
+
+
 async def test_nothing_is_told_to_who_is_looking(tray: Tray, window: MainWindow, messages: list[str]) -> None:
     window.activateWindow()
     await until(window.isActiveWindow)
