@@ -22,10 +22,12 @@ from app.panels.timeline.canvas import TimelineCanvas
 from app.panels.timeline.lanes import arranged
 from app.theme import Theme, ThemeChoice
 from app.widgets import Times, Zone
+from engine.actors import ENGINE
 from engine.clock import ManualClock
 from engine.ids import new_id
 from engine.states import Purpose
-from engine.storage import Storage, Tx
+from engine.storage import Storage, Subject, Tx, take_epoch
+from engine.storage.owner_lock import Owner
 from engine.views.timeline import BarKind, Grouping, TimelineBar, TimelineLane, TimelineView, timeline
 from tests.benchmarks.common import latencies, percentile, run
 
@@ -129,10 +131,6 @@ def paint_results() -> dict[str, object]:
 
 def fill(tx: Tx, orders: int, *, now: int) -> None:
     """Write a month of work orders that waited, were claimed, ran and were judged: four or five bars each."""
-    from engine.actors import ENGINE
-    from engine.storage import Subject, take_epoch
-    from engine.storage.owner_lock import Owner
-
     begin = now - 30 * DAY
     step = 30 * DAY // orders
     epoch = take_epoch(tx, Owner(1, "benchmark", "here", begin), begin)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QElapsedTimer, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QStackedWidget, QWidget
 
@@ -57,7 +57,7 @@ MOVE_PAUSE_MS = 80
 """How long the window must stand still before it is read."""
 
 CHANGE_PAUSE_MS = 400
-"""How long after a change the window is read again; many changes come together."""
+"""How long after a change the window is read again at the earliest; many changes come together."""
 
 _SUBJECTS = ("approval", "claim", "task", "attempt", "validation", "hold", "clock", "epoch", "work_order")
 
@@ -207,6 +207,8 @@ class TimelinePage(PageView):
         margin = scale.span_ms // 2
         start, end = max(scale.start - margin, EARLIEST), min(scale.end + margin, LATEST)
         self._stale = False
+        took = QElapsedTimer()
+        took.start()
         view = await self._session.engine.timeline(
             start,
             end,
@@ -215,6 +217,8 @@ class TimelinePage(PageView):
             lanes=self._lanes,
             text=self._text,
         )
+        # Much to read is read less often, so that no more than a fifth of the time goes into it.
+        self._changing.setInterval(max(CHANGE_PAUSE_MS, 4 * took.elapsed()))
         self._read_span = (start, end, scale.span_ms)
         self._view = view
         self.canvas.show_view(view)
@@ -225,6 +229,9 @@ class TimelinePage(PageView):
         self._say_count(view)
 
     def _on_moved(self) -> None:
+        if not self.isVisible():
+            self._stale = True
+            return
         start, end, span = self._read_span
         scale = self.canvas.scale
         edge = scale.span_ms // 10
