@@ -93,7 +93,7 @@ CREATE TABLE wake (
   CHECK (armed_at IS NULL OR (state = 'pending' AND waiting IS NULL AND due_at IS NOT NULL)),
   CHECK (waiting IS NULL OR state = 'pending')
 ) STRICT;
-CREATE INDEX wake_armed ON wake(armed_at, seq) WHERE armed_at IS NOT NULL;
+CREATE INDEX wake_armed ON wake(armed_at, expired, seq) WHERE armed_at IS NOT NULL;
 CREATE INDEX wake_answered ON wake(due_at, seq)
   WHERE state = 'pending' AND trigger <> 'at' AND admitted_at IS NOT NULL;
 -- At most one armed or firing wake a lane: a constraint, not a hope.
