@@ -456,6 +456,11 @@ class AlarmClock:
         self._runner.sinks[requests.require_kind(kind)] = sink
         self._look_again()
 
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The ids of the wakes whose sinks run just now."""
+        return self._runner.running
+
     async def run_due(self, limit: int | None = None) -> PassReport:
         """One bounded pass: expire what is overdue, re-drive what lapsed, claim and drive what is due.
 

@@ -127,7 +127,8 @@ class Queue(Protocol):
     ) -> Claims:
         """Take at most ``limit`` armed wakes whose time has come: firing, with a lease, one claim further.
 
-        An unadmitted wake whose deadline has passed is taken as expired. Kinds that are not among ``kinds`` are
+        In the order of their time, of one millisecond expiry notices last, then in that of their creation. An
+        unadmitted wake whose deadline has passed is taken as expired. Kinds that are not among ``kinds`` are
         set aside. Without ``by_time`` only accepted events and answers are taken, whatever ``now`` is.
         """
 

@@ -35,7 +35,7 @@ CLAIM = """
 
 DUE_HEADS = """
     SELECT seq FROM wake WHERE armed_at IS NOT NULL AND armed_at <= :now AND kind IN ({kinds})
-    ORDER BY armed_at, seq LIMIT :limit"""
+    ORDER BY armed_at, expired, seq LIMIT :limit"""
 
 _FIRING = "id = ? AND state = 'firing' AND claim = ?"
 
@@ -287,7 +287,7 @@ class SqliteQueue:
         """The earliest instant at which something is to be done: due, deadline, or lease end of others."""
         found = [
             *(
-                tx.all("SELECT armed_at FROM wake WHERE armed_at IS NOT NULL ORDER BY armed_at, seq LIMIT 1")
+                tx.all("SELECT armed_at FROM wake WHERE armed_at IS NOT NULL ORDER BY armed_at, expired, seq LIMIT 1")
                 if claims
                 else ()
             ),
@@ -349,7 +349,7 @@ class SqliteQueue:
                 row["seq"]
                 for row in tx.all(
                     """SELECT seq, kind FROM wake WHERE armed_at IS NOT NULL AND armed_at <= ?
-                       ORDER BY armed_at, seq LIMIT ?""",
+                       ORDER BY armed_at, expired, seq LIMIT ?""",
                     (now, limit),
                 )
                 if row["kind"] not in kinds
