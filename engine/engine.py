@@ -68,11 +68,13 @@ from engine.views import clock as clock_view
 from engine.views import evidence as evidence_view
 from engine.views import inbox as inbox_view
 from engine.views import journal as journal_view
+from engine.views import receipt as receipt_view
 from engine.views import status as status_view
 from engine.views import timeline as timeline_view
 from engine.views import unknown as unknown_view
 from engine.views import work_orders as order_view
 from engine.views.clock import AnomalyRow, ClockView, Touched
+from engine.views.receipt import ReceiptEntry
 from engine.views.timeline import Grouping, TimelineView
 from engine.views.unknown import UnknownView
 from engine.views.values import (
@@ -610,6 +612,10 @@ class Engine:
         """Check the whole chain of the journal; ``progress`` gets rows checked and the newest sequence."""
         report = JournalReport()
         newest = await self._storage.read(journal_view.last_sequence)
+    async def receipt(self, name: str) -> tuple[ReceiptEntry, ...]:
+        """Everything that a receipt of the work order ``WO-118``, ``118`` or an id tells (E-93)."""
+        return await self._storage.read(receipt_view.receipt, name)
+
         while not report.finished:
             report = await self._storage.read(verify_journal, report, at_most=ROWS_PER_CHECK)
             if progress is not None:

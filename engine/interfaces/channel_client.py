@@ -36,6 +36,7 @@ from engine.interfaces.rights import Right
 from engine.scheduling.gates import Gate
 from engine.states import AttemptState, Verdict, WorkOrderState
 from engine.storage.journal import JournalReport
+from engine.views.receipt import ReceiptEntry
 from engine.views.values import (
     ApprovalCard,
     AttemptRow,
@@ -411,6 +412,11 @@ class EngineClient:
     async def evidence(self, attempt_id: str) -> EvidenceView:
         """What was observed of an attempt."""
         result: EvidenceView = await self._call("evidence", attempt_id=attempt_id)
+        return result
+
+    async def receipt(self, name: str) -> tuple[ReceiptEntry, ...]:
+        """Everything that a receipt of a work order tells."""
+        result: tuple[ReceiptEntry, ...] = await self._call("receipt", name=name)
         return result
 
     async def verify_blob(self, sha256: str) -> BlobState:

@@ -118,6 +118,7 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.attempts, Right.LOOK),
         _method(Engine.running, Right.LOOK),
         _method(Engine.evidence, Right.LOOK),
+        _method(Engine.receipt, Right.LOOK),
         _method(Engine.verify_blob, Right.LOOK, _READING_EVERYTHING_SECONDS),
         _method(Engine.explain, Right.LOOK),
         _method(Engine.journal, Right.LOOK),

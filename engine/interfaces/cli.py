@@ -29,6 +29,7 @@ from engine.interfaces.cli_common import (
 from engine.interfaces.cli_deciding import add_deciding_commands
 from engine.interfaces.cli_looking import add_looking_commands
 from engine.interfaces.cli_output import Output, prepare_streams, shown
+from engine.interfaces.cli_receipt import add_receipt_commands
 from engine.interfaces.cli_session import EXIT_CODES, EXIT_INTERRUPTED, Session, Unexpected
 from engine.interfaces.journal_export import ExportForm
 from engine.version import VERSION
@@ -119,6 +120,7 @@ async def journal_export(
 add_looking_commands(app)
 add_deciding_commands(app)
 add_backup_commands(app)
+add_receipt_commands(app)
 app.add_typer(journal_app, name="journal")
 
 

@@ -40,7 +40,7 @@ EXIT_CODES = (
     (3, "No such work order, task, attempt, approval, file or data folder."),
     (4, "Not possible in the state in which the thing is now."),
     (5, "Refused: by rights, a gate, a limit, or because the plan is not what was approved."),
-    (6, "The data folder or its database cannot be used, or its journal is not sound."),
+    (6, "The data folder or its database cannot be used, or its journal or a receipt is not sound."),
     (7, "The owner of the data folder could not be reached, or its answer was lost."),
     (EXIT_INTERRUPTED, "Interrupted with Ctrl+C."),
 )
