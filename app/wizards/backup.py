@@ -29,19 +29,13 @@ from app.widgets import (
     set_role,
     with_progress,
 )
-from app.wizards.copies import choose_copy, passed_on, size_text
+from app.wizards.copies import choose_copy, contents_text, count_text, passed_on, size_text
 from engine.backup import Copy, Rehearsal, Verification
 from engine.backup.backups import Estimate
 from engine.errors import PraxisError
 
 FAILED = "backup failed"
 """The key of the strip that says that a backup failed; a good one takes it down."""
-
-_PARTS = (
-    ("work orders", "work_orders"),
-    ("attempts", "attempts"),
-    ("rows of the journal", "journal_rows"),
-)
 
 
 async def back_up(window: QWidget, session: Session) -> None:
@@ -155,14 +149,13 @@ class BackupDialog(Question):
         self.place = place
         self._where.set_text(str(place))
         needed = estimate.database + estimate.kept_files
-        counts = estimate.contents.counts
         facts = self._facts
         facts.clear()
         facts.add("Database", size_text(estimate.database))
         facts.add(
-            "Kept files", f"{number(estimate.kept_count)} with {size_text(estimate.kept_files)} of evidence"
+            "Kept files", f"{number(estimate.kept_count)}, {size_text(estimate.kept_files)} of evidence"
         )
-        facts.add("Holds", ", ".join(f"{number(counts.get(key, 0))} {word}" for word, key in _PARTS))
+        facts.add("Holds", contents_text(estimate.contents.counts))
         facts.add("Key", "The key of sealed secrets goes along: keep the backup as private as your data.")
         facts.add("Free there", size_text(estimate.free), tone=Tone.BAD if estimate.free < needed else None)
         if estimate.free < needed:
@@ -207,12 +200,14 @@ async def show_rehearsal(window: QWidget, session: Session, done: Rehearsal) -> 
         facts.add("Made", session.times.stamp(done.made_at), tip=session.times.exact(done.made_at))
     facts.add("Where", str(done.path), code=True)
     facts.add(
-        "Attempts", f"{number(done.unknown)} would be UNKNOWN", tone=Tone.UNKNOWN if done.unknown else None
+        "In flight",
+        f"{count_text(done.unknown, 'attempt')} would be UNKNOWN",
+        tone=Tone.UNKNOWN if done.unknown else None,
     )
-    facts.add("Approvals", f"{number(done.void)} would be void")
-    facts.add("Waiting tasks", f"{number(done.due)} would be due")
+    facts.add("Not used yet", f"{count_text(done.void, 'approval')} would be void")
+    facts.add("By time", f"{count_text(done.due, 'waiting task')} would be due")
     facts.add("Dispatch", "held until you have looked" if done.held else "not held")
-    facts.add("Holds", ", ".join(f"{number(done.after.counts.get(key, 0))} {word}" for word, key in _PARTS))
+    facts.add("Holds", contents_text(done.after.counts))
     if done.new_schema:
         facts.add("Brought up to date", ", ".join(done.new_schema))
     dialog.body.addWidget(facts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -28,6 +28,18 @@ def size_text(size: int) -> str:
         if size >= factor:
             return f"{size / factor:.1f} {unit}"
     return f"{size} bytes"
+
+
+def count_text(count: int, word: str) -> str:
+    """A number of things: "1 work order", "2 work orders"."""
+    return f"1 {word}" if count == 1 else f"{number(count)} {word}s"
+
+
+def contents_text(counts: Mapping[str, int]) -> str:
+    """What a database holds, in a few words."""
+    parts = (("work order", "work_orders"), ("attempt", "attempts"), ("row", "journal_rows"))
+    words = [count_text(counts.get(key, 0), word) for word, key in parts]
+    return f"{words[0]}, {words[1]}, {words[2]} of the journal"
 
 
 def copy_text_line(copy: Copy, times: Times) -> str:

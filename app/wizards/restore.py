@@ -31,7 +31,7 @@ from app.widgets import (
     with_progress,
 )
 from app.wizards.backup import show_verification, verified
-from app.wizards.copies import choose_copy, passed_on, size_text
+from app.wizards.copies import choose_copy, count_text, passed_on, size_text
 from engine.actors import Actor
 from engine.backup import Comparison, Copy, CopyKind, RestoreReport, Watch, restore
 from engine.backup.watch import watched
@@ -173,8 +173,8 @@ def _lost(found: Comparison) -> str:
     if not found.rows_lost:
         return "nothing: nothing has happened since"
     return (
-        f"{number(found.rows_lost)} rows of the journal, {number(found.decision_count)} of them by persons; "
-        f"{number(found.order_count)} work orders are new or have changed"
+        f"{count_text(found.rows_lost, 'row')} of the journal, {number(found.decision_count)} by a person; "
+        f"new or changed: {count_text(found.order_count, 'work order')}"
     )
 
 
@@ -238,8 +238,8 @@ def tell_restored(window: QWidget, session: Session, report: RestoreReport) -> N
     done = report.aftermath
     made = "" if report.made_at is None else f", made {session.times.stamp(report.made_at)}"
     means = (
-        f"{_count(len(done.unknown), 'attempt')} UNKNOWN, {_count(len(done.void), 'approval')} void, "
-        f"{_count(len(done.asked), 'work order')} for you to decide."
+        f"{count_text(len(done.unknown), 'attempt')} UNKNOWN, {count_text(len(done.void), 'approval')} void, "
+        f"{count_text(len(done.asked), 'work order')} for you to decide."
     )
     if report.comparison.effect_count:
         means += f" {_since(report.comparison)}"
@@ -271,7 +271,3 @@ async def acknowledge(window: QWidget, session: Session) -> None:
     if reason is not None:
         await session.engine.acknowledge_restore(session.actor, reason)
         session.alerts.clear("restored")
-
-
-def _count(count: int, word: str) -> str:
-    return f"1 {word}" if count == 1 else f"{number(count)} {word}s"
