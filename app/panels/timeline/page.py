@@ -73,6 +73,7 @@ class TimelinePage(PageView):
         self._read_span = (0, 0, 0)
         self._view: TimelineView | None = None
         self._stale = True
+        self._is_first_look = True
         self._wanted_lane = ""
         self._tasks = OwnedTasks(session, self)
         self._refresh = Refresh(self._tasks, self._read, "read the timeline")
@@ -222,6 +223,12 @@ class TimelinePage(PageView):
         self._read_span = (start, end, scale.span_ms)
         self._view = view
         self.canvas.show_view(view)
+        if self._is_first_look and view.lanes:
+            # An hour is what one usually wants to see, but not when all there is has just begun.
+            self._is_first_look = False
+            young = (view.now - view.first) * 2
+            if young < scale.span_ms and not self._wanted_lane:
+                self.canvas.show_span(max(young, _MINUTE))
         if self._wanted_lane:
             self.canvas.mark_lane(self._wanted_lane, reveal=True)
             self._wanted_lane = ""
