@@ -594,6 +594,10 @@ class Engine:
         sources = Sources(view.attempt.workspace, self._blobs, dict(os.environ), commit)
         return await asyncio.to_thread(compare_file, change, sources)
 
+    async def receipt(self, name: str) -> tuple[ReceiptEntry, ...]:
+        """Everything that a receipt of the work order ``WO-118``, ``118`` or an id tells (E-93)."""
+        return await self._storage.read(receipt_view.receipt, name)
+
     async def verify_blob(self, sha256: str) -> BlobState:
         """Read a kept file again and compare it with its digest."""
         return await asyncio.to_thread(self._blobs.verify, sha256)
@@ -612,10 +616,6 @@ class Engine:
         """Check the whole chain of the journal; ``progress`` gets rows checked and the newest sequence."""
         report = JournalReport()
         newest = await self._storage.read(journal_view.last_sequence)
-    async def receipt(self, name: str) -> tuple[ReceiptEntry, ...]:
-        """Everything that a receipt of the work order ``WO-118``, ``118`` or an id tells (E-93)."""
-        return await self._storage.read(receipt_view.receipt, name)
-
         while not report.finished:
             report = await self._storage.read(verify_journal, report, at_most=ROWS_PER_CHECK)
             if progress is not None:

@@ -168,7 +168,7 @@ class _Check:
         for index, line in enumerate(lines):
             last = index == len(lines) - 1
             if last and not whole_end:
-                self._read_line(line.rstrip(b"\r\n] \t"), b"")
+                self._read_line(line.rstrip(b",\r\n] \t"), b"")
                 place = self._expected - 1 if self._ended else self._expected
                 self._note(place, "The file does not end as a receipt does.")
             elif last:
