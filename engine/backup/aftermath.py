@@ -14,6 +14,7 @@ from engine.backup.comparing import Present
 from engine.control.holds import ENGINE_NODE_ID, WHOLE_ENGINE, place_hold
 from engine.dispatch.approvals import end_approval, require_reason
 from engine.dispatch.delivery import mark_unknown
+from engine.dispatch.restores import RESTORE_SUBJECT
 from engine.errors import WrongState
 from engine.instants import Instant
 from engine.scheduling.claims import recover_abandoned_claims
@@ -75,7 +76,7 @@ def make_safe(
     asked = _ask_person(tx, present, now)
     tx.journal(
         "restore.done",
-        Subject("restore", hold["id"]),
+        Subject(RESTORE_SUBJECT, hold["id"]),
         actor,
         now,
         detail={

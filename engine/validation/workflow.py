@@ -11,6 +11,7 @@ import sqlite3
 from engine.actors import ENGINE, Actor, ActorKind
 from engine.dispatch.approvals import grant_covered
 from engine.dispatch.delivery import attempt_row, mark_unknown
+from engine.dispatch.restores import given_before_restore
 from engine.dispatch.work_orders import spec_of, work_order_row
 from engine.errors import InvalidValue, NotFound, WrongState
 from engine.execution.record import Observation, record_observation
@@ -222,7 +223,11 @@ def start_validation(tx: Tx, attempt: sqlite3.Row, actor: Actor, now: Instant) -
     )
     take_up(tx, attempt, task_id, now)
     approval = tx.one("SELECT * FROM approval WHERE id = ?", (attempt["approval_id"],))
-    if approval is not None and approval["covers_validation"]:
+    if (
+        approval is not None
+        and approval["covers_validation"]
+        and not given_before_restore(tx, approval["id"])
+    ):
         grant_covered(tx, approval, task_row(tx, task_id), spec.approval_life_ms, now=now)
     return task_id
 

@@ -17,6 +17,7 @@ from engine.backup.aftermath import acknowledge_restore
 from engine.clock import ManualClock
 from engine.clock_watch import Reading
 from engine.control.clock_trust import store_reading
+from engine.control.decisions import Finding, reconcile
 from engine.control.holds import WHOLE_ENGINE, resume
 from engine.errors import (
     BackupNotGood,
@@ -155,6 +156,22 @@ async def test_e82_the_fate_of_what_was_in_flight_is_told(house: House) -> None:
     reason = row(house.folder / DATABASE_FILE, "SELECT reason FROM attempt WHERE state = 'UNKNOWN'")["reason"]
     assert "set aside it is RUNNING" in reason
     assert [effect.attempt_id for effect in report.comparison.effects] == [admission.attempt_id]
+
+
+async def test_e82_one_look_at_a_step_covers_no_validation_after_a_restore(house: House) -> None:
+    """The approval is used up, its cover is not; who says that the step took effect approves nothing by that."""
+    await house.ledger.approve(house.waiting, covers=True)
+    (claim,) = await house.ledger.claim()
+    await house.ledger.start(await house.ledger.admit(claim))
+    made = house.take()
+    await house.close()
+    (unknown,) = house.restore(made.path).aftermath.unknown
+    ledger = await house.reopen()
+    await ledger.write(acknowledge_restore, PERSON, "looked")
+    await ledger.write(reconcile, unknown, Finding.TOOK_EFFECT, PERSON, "it is there", 5, 5)
+    task = await ledger.task_of(house.waiting)
+    assert (task["purpose"], task["state"], task["approval_id"]) == ("VALIDATE", "READY", None)
+    assert await ledger.claim(10) == ()
 
 
 async def test_e82_a_new_epoch_above_both(house: House) -> None:
