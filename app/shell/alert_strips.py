@@ -146,6 +146,7 @@ class StandingAlerts:
             alerts.show(self._held(key, hold))
         _show(alerts, "recovery", _recovery(status))
         _show(alerts, "superseded", _superseded(status))
+        _show(alerts, "scheduled backup", _failed_backup(status))
 
     def _on_changes(self, changes: Changes) -> None:
         if "clock.suspend" in changes.kinds:
@@ -278,6 +279,18 @@ def _recovery(status: EngineStatus) -> Alert | None:
         "What an earlier run left cannot be judged.",
         f"Nothing new is dispatched until it can; it is tried again every second. {status.recovery_error}",
         Tone.BAD,
+    )
+
+
+def _failed_backup(status: EngineStatus) -> Alert | None:
+    if not status.backup_error:
+        return None
+    return Alert(
+        "scheduled backup",
+        "The scheduled backup failed.",
+        f"{status.backup_error} It is tried again by itself.",
+        Tone.BAD,
+        dismissable=True,
     )
 
 

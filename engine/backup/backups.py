@@ -65,8 +65,12 @@ class Backups:
     async def back_up(
         self, actor: Actor, *, place: Path | None = None, progress: Tell | None = None
     ) -> Backup:
-        """Make a backup below ``place`` while the engine works (E-80)."""
+        """Make a backup below ``place`` while the engine works (E-80); for a person."""
         self._authorize(actor, "back_up")
+        return await self.make(actor, place, progress)
+
+    async def make(self, actor: Actor, place: Path | None = None, progress: Tell | None = None) -> Backup:
+        """Make a backup as `back_up` does, where the right to it is known already."""
         now = self._clock.now()
 
         def take(watch: Watch) -> Backup:
@@ -83,6 +87,10 @@ class Backups:
     async def rehearse(self, path: Path, actor: Actor, progress: Tell | None = None) -> Rehearsal:
         """Restore a backup into a scratch folder and report; if nothing is wrong, it is proven from now on."""
         self._authorize(actor, "back_up")
+        return await self.prove(path, actor, progress)
+
+    async def prove(self, path: Path, actor: Actor, progress: Tell | None = None) -> Rehearsal:
+        """Rehearse as `rehearse` does, where the right to it is known already."""
 
         def run(watch: Watch) -> Rehearsal:
             return rehearse(path.absolute(), actor=actor, clock=self._clock, watch=watch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.backup.proof import last_proof
+from engine.backup.schedule import read_last_run
 from engine.instants import Instant
 from engine.storage import Rx
 from engine.views.journal import last_sequence
@@ -24,6 +25,7 @@ class Counts:
     awaiting_decision: int
     last_sequence: int
     proven_backup_at: Instant | None
+    backup_error: str
 
 
 def counts(rx: Rx) -> Counts:
@@ -46,4 +48,5 @@ def counts(rx: Rx) -> Counts:
         ),
         last_sequence=last_sequence(rx),
         proven_backup_at=None if (proof := last_proof(rx)) is None else proof.made_at,
+        backup_error="" if (run := read_last_run(rx)) is None else run.error,
     )

@@ -375,6 +375,7 @@ class EngineStatus:
     ``superseded``: another coordinator has taken over, and this one's commands are refused. ``recovery_error``:
     the last pass over what waits failed with this, and nothing new is dispatched until one succeeds.
     ``proven_backup_at``: when the newest backup was made that was verified and rehearsed without a flaw.
+    ``backup_error``: why the latest scheduled backup failed, "" if it did not.
     """
 
     epoch: int
@@ -393,6 +394,7 @@ class EngineStatus:
     clock_trusted: bool = True
     recovery_error: str = ""
     proven_backup_at: Instant | None = None
+    backup_error: str = ""
 
     @property
     def engine_hold(self) -> HoldRow | None:

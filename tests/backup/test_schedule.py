@@ -1,0 +1,136 @@
+"""Backups by schedule: made, proven, so many kept, and an alarm when one fails (E-83)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from engine.actors import Actor
+from engine.backup.schedule import RETRY_MS, BackupSchedule
+from engine.clock import ManualClock
+from engine.engine import Engine
+from engine.errors import InvalidValue, Unauthorized
+
+HOUR = 3_600_000
+
+
+@pytest.fixture
+async def engine(folder: Path, clock: ManualClock) -> AsyncIterator[Engine]:
+    opened = await Engine.open(folder, clock=clock, automatic=False)
+    yield opened
+    await opened.close()
+
+
+async def test_e83_so_many_are_kept_and_each_is_proven(
+    engine: Engine, clock: ManualClock, actor: Actor, tmp_path: Path
+) -> None:
+    """The first at once; what a person made is never removed."""
+    place = tmp_path / "disk"
+    own = await engine.back_up(actor, place=place)
+    assert not await engine.back_up_if_due()
+    await engine.schedule_backups(BackupSchedule(HOUR, 2, str(place)), actor)
+    made = []
+    for _ in range(4):
+        assert await engine.back_up_if_due()
+        assert not await engine.back_up_if_due()
+        made.append(clock.now())
+        assert (await engine.status()).proven_backup_at == clock.now()
+        clock.advance(HOUR - 1)
+        assert not await engine.back_up_if_due()
+        clock.advance(1)
+    kept = {copy.made_at for copy in await engine.backups.listed([place])}
+    assert kept == {own.made_at, *made[-2:]}
+    assert len(list(place.iterdir())) == 3
+    await engine.schedule_backups(None, actor)
+    assert await engine.backup_schedule() is None
+    assert not await engine.back_up_if_due()
+
+
+async def test_e83_a_failed_one_alarms_and_is_tried_again_soon(
+    engine: Engine, clock: ManualClock, actor: Actor, tmp_path: Path
+) -> None:
+    place = tmp_path / "disk"
+    place.write_text("not mounted")
+    await engine.schedule_backups(BackupSchedule(HOUR, 2, str(place)), actor)
+    assert await engine.back_up_if_due()
+    status = await engine.status()
+    assert "cannot be written to" in status.backup_error
+    assert status.proven_backup_at is None
+    clock.advance(RETRY_MS - 1)
+    assert not await engine.back_up_if_due()
+    clock.advance(1)
+    place.unlink()
+    assert await engine.back_up_if_due()
+    assert (await engine.status()).backup_error == ""
+    assert [row.kind for row in await engine.journal()].count("backup.failed") == 1
+
+
+async def test_e83_the_last_proven_one_is_not_removed_by_worse_ones(
+    engine: Engine, clock: ManualClock, actor: Actor
+) -> None:
+    """A kept file is lost: every later backup fails its rehearsal, and removes nothing."""
+    await engine.schedule_backups(BackupSchedule(HOUR, 1), actor)
+    await engine.back_up_if_due()
+    (proven,) = await engine.backups.listed()
+
+    def lose(tx, *, now: int) -> None:
+        tx.run("PRAGMA defer_foreign_keys = ON")
+        tx.run("DELETE FROM journal WHERE sequence = 1")
+
+    await engine._write(lose)
+    for _ in range(3):
+        clock.advance(HOUR)
+        assert await engine.back_up_if_due()
+    assert "missing" in (await engine.status()).backup_error
+    assert proven.path in {copy.path for copy in await engine.backups.listed()}
+
+
+async def test_e32_nothing_is_due_by_a_distrusted_clock(
+    engine: Engine, clock: ManualClock, actor: Actor
+) -> None:
+    await engine.schedule_backups(BackupSchedule(HOUR, 2), actor)
+    clock.step_wall(48 * HOUR)
+    engine.clock.now()
+    assert not await engine.back_up_if_due()
+
+
+async def test_a_schedule_survives_and_an_automatic_engine_keeps_it(
+    folder: Path, clock: ManualClock, actor: Actor
+) -> None:
+    engine = await Engine.open(folder, clock=clock, automatic=False)
+    schedule = BackupSchedule(HOUR, 3)
+    await engine.schedule_backups(schedule, actor)
+    await engine.close()
+    engine = await Engine.open(folder, clock=clock)
+    try:
+        assert await engine.backup_schedule() == schedule
+        from tests.e2e.test_engine import until
+
+        async def made() -> bool:
+            return (await engine.status()).proven_backup_at is not None
+
+        await until(engine, made)
+    finally:
+        await engine.close()
+
+
+async def test_what_is_no_schedule_is_refused(engine: Engine, agent: Actor) -> None:
+    for every, keep, place in ((59_999, 1, ""), (HOUR, 0, ""), (HOUR, 1, "relative"), (-1, 1, "")):
+        with pytest.raises(InvalidValue):
+            BackupSchedule(every, keep, place)
+    with pytest.raises(Unauthorized):
+        await engine.schedule_backups(BackupSchedule(HOUR, 1), agent)
+
+
+async def test_one_that_somebody_removed_is_no_trouble(
+    engine: Engine, clock: ManualClock, actor: Actor
+) -> None:
+    await engine.schedule_backups(BackupSchedule(HOUR, 1), actor)
+    await engine.back_up_if_due()
+    shutil.rmtree(engine.backups.folder)
+    clock.advance(HOUR)
+    assert await engine.back_up_if_due()
+    assert (await engine.status()).backup_error == ""
