@@ -20,6 +20,7 @@ from engine.actors import ENGINE, Actor
 from engine.backup.aftermath import acknowledge_restore
 from engine.backup.backups import Backups
 from engine.backup.rehearsing import Rehearsal
+from engine.backup.schedule import BackupSchedule, ScheduledBackups, read_schedule
 from engine.backup.taking import Backup
 from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
@@ -146,6 +147,7 @@ class Engine:
         self._planner = Planner(read_secret_key(storage.folder), clock)
         self._blobs = BlobStore(storage.folder / "blobs")
         self.backups = Backups(storage, clock, authorize)
+        self._scheduled = ScheduledBackups(self.backups, storage, clock, lambda: clock.trusted)
         self._coordinator = Coordinator(
             storage,
             clock,
@@ -221,6 +223,7 @@ class Engine:
         if automatic:
             self._coordinator.start()
             self._worker.start()
+            self._scheduled.start()
 
     async def finish(self) -> None:
         """Start nothing more and wait until what runs has ended; if cancelled, work goes on as before."""
@@ -229,6 +232,7 @@ class Engine:
     async def close(self) -> None:
         """Stop claiming, stop what runs (it becomes UNKNOWN), and close the folder."""
         self._unsubscribe()
+        await self._scheduled.stop()
         await self._coordinator.stop()
         await self._worker.stop()
         if not self._coordinator.superseded:
@@ -465,6 +469,19 @@ class Engine:
         """Restore a backup into a scratch folder; if nothing is wrong it is proven; see `backups`."""
         return await self.backups.rehearse(path, actor)
 
+    async def schedule_backups(self, schedule: BackupSchedule | None, actor: Actor) -> None:
+        """Have backups made by themselves, the first at once, or end that with None (E-83)."""
+        self._authorize(actor, "back_up")
+        await self._scheduled.set(schedule, actor)
+
+    async def back_up_if_due(self) -> bool:
+        """Make the scheduled backup if one is due; an automatic engine does this by itself."""
+        return await self._scheduled.run_due()
+
+    async def backup_schedule(self) -> BackupSchedule | None:
+        """The schedule of backups in force, or None."""
+        return await self._storage.read(read_schedule)
+
     # Reads
 
     async def status(self) -> EngineStatus:
@@ -487,6 +504,8 @@ class Engine:
             superseded=self._coordinator.superseded,
             clock_trusted=self.clock.trusted,
             recovery_error=self._coordinator.error,
+            proven_backup_at=counts.proven_backup_at,
+            backup_error=counts.backup_error,
         )
 
     async def timeline(
