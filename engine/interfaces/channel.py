@@ -41,6 +41,7 @@ from engine.interfaces.channel_link import (
     welcome,
 )
 from engine.interfaces.channel_methods import Method, find_method, perform
+from engine.interfaces.rights import RIGHTS
 
 PROTOCOL_VERSION = 1
 
@@ -336,7 +337,9 @@ def read_request(request_id: str, envelope: Mapping[str, wire.Json]) -> Request:
     arguments = envelope.get("arguments", {})
     if not isinstance(arguments, dict):
         raise InvalidValue("The arguments of a request are a mapping.", field="arguments")
-    return Request(request_id, method, actor, method.decode_arguments(arguments))
+    # Whoever has no right to the method is told just that, and not what is wrong with the arguments.
+    allowed = method.right in RIGHTS[actor.kind]
+    return Request(request_id, method, actor, method.decode_arguments(arguments) if allowed else {})
 
 
 def _answer_bytes(

@@ -21,6 +21,7 @@ from engine.control.holds import Node
 from engine.engine import Engine
 from engine.errors import ChannelError
 from engine.execution.blobs import BlobState
+from engine.execution.reading import LARGEST_PART, OutputPart
 from engine.interfaces import wire
 from engine.interfaces.channel import PROTOCOL_VERSION
 from engine.interfaces.channel_files import ChannelNote, read_key, read_note
@@ -32,7 +33,7 @@ from engine.interfaces.channel_link import (
     introduce,
 )
 from engine.interfaces.channel_methods import METHODS, Method, perform
-from engine.interfaces.rights import Right
+from engine.interfaces.rights import RIGHTS, Right
 from engine.scheduling.gates import Gate
 from engine.states import AttemptState, Verdict, WorkOrderState
 from engine.storage.journal import JournalReport
@@ -231,6 +232,17 @@ class EngineClient:
         result: WorkOrderRow = await self._call("submit", spec=spec, key=key)
         return result
 
+    async def require(self, name: str) -> None:
+        """Raise `Unauthorized` if this actor has no right to the method ``name``; the try is journalled."""
+        method = METHODS[name]
+        if method.right not in RIGHTS[self.actor.kind]:
+            await self._door.call(method, self.actor, {})
+
+    async def take_back(self, work_order_id: str, reason: str) -> WorkOrderRow:
+        """Cancel a work order of one's own of which nothing was authorised."""
+        result: WorkOrderRow = await self._call("take_back", work_order_id=work_order_id, reason=reason)
+        return result
+
     async def approve(
         self,
         approval_id: str,
@@ -385,10 +397,11 @@ class EngineClient:
         limit: int = 200,
         text: str = "",
         states: tuple[WorkOrderState, ...] = (),
+        requested_by: Actor | None = None,
     ) -> tuple[WorkOrderRow, ...]:
-        """Work orders, newest change first."""
+        """Work orders, newest change first; those of one actor if ``requested_by`` names it."""
         result: tuple[WorkOrderRow, ...] = await self._call(
-            "work_orders", after=after, limit=limit, text=text, states=states
+            "work_orders", after=after, limit=limit, text=text, states=states, requested_by=requested_by
         )
         return result
 
@@ -417,6 +430,15 @@ class EngineClient:
     async def receipt(self, name: str) -> tuple[ReceiptEntry, ...]:
         """Everything that a receipt of a work order tells."""
         result: tuple[ReceiptEntry, ...] = await self._call("receipt", name=name)
+        return result
+
+    async def read_output(
+        self, attempt_id: str, role: str, *, path: str = "", offset: int = 0, limit: int = LARGEST_PART
+    ) -> OutputPart:
+        """A part of what an attempt wrote, with secrets masked."""
+        result: OutputPart = await self._call(
+            "read_output", attempt_id=attempt_id, role=role, path=path, offset=offset, limit=limit
+        )
         return result
 
     async def verify_blob(self, sha256: str) -> BlobState:

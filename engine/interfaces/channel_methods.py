@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 from engine.actors import Actor
 from engine.engine import Engine
-from engine.errors import ChannelError, InvalidValue
+from engine.errors import ChannelError, InvalidValue, Unauthorized
 from engine.interfaces import wire
 from engine.interfaces.rights import Right, require_right
 from engine.interfaces.work_order_file import parse_work_order, to_toml
@@ -93,6 +93,7 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.submit, Right.ASK, _SEALING_SECONDS),
         _method(Engine.ask_again, Right.ASK, _SEALING_SECONDS),
         _method(Engine.check, Right.ASK, _SEALING_SECONDS),
+        _method(Engine.take_back, Right.ASK),
         _method(Engine.approve, Right.DECIDE),
         _method(Engine.reject, Right.DECIDE),
         _method(Engine.withdraw, Right.DECIDE),
@@ -119,6 +120,7 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.running, Right.LOOK),
         _method(Engine.evidence, Right.LOOK),
         _method(Engine.receipt, Right.LOOK),
+        _method(Engine.read_output, Right.LOOK),
         _method(Engine.verify_blob, Right.LOOK, _READING_EVERYTHING_SECONDS),
         _method(Engine.explain, Right.LOOK),
         _method(Engine.journal, Right.LOOK),
@@ -141,7 +143,11 @@ def find_method(name: object) -> Method:
 
 
 async def perform(engine: Engine, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
-    """Call the engine's method for an actor, if actors of its kind have the right to it."""
-    require_right(actor, method.right, method.name)
+    """Call the engine's method for an actor, if actors of its kind have the right to it; else that is journalled."""
+    try:
+        require_right(actor, method.right, method.name)
+    except Unauthorized:
+        await engine.note_refusal(method.name, actor)
+        raise
     call = getattr(engine, method.name)  # a name of the table above, never the peer's
     return await (call(actor=actor, **values) if method.takes_actor else call(**values))

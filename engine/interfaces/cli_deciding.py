@@ -13,13 +13,11 @@ from rich.text import Text
 from engine.clock import SystemClock
 from engine.control.decisions import Finding
 from engine.errors import Drifted, InvalidValue
-from engine.interfaces.channel_methods import METHODS
 from engine.interfaces.cli_cards import Line, approval_lines
 from engine.interfaces.cli_common import KeyOption, NeededReason, ReasonOption, command
 from engine.interfaces.cli_names import find_approval, find_attempt, find_node, find_work_order, own_scope
 from engine.interfaces.cli_output import NOBODY_WORKS, shown, word
 from engine.interfaces.cli_session import Session
-from engine.interfaces.rights import require_right
 from engine.states import ApprovalState, Verdict
 from engine.views.values import ApprovalCard, HoldRow, WorkOrderRow
 
@@ -88,10 +86,10 @@ async def approve(
     Without a terminal, --seal names the plan that was looked at (praxis show WO-118/1). If it is not the one
     that would run now, nothing is approved.
     """
-    require_right(session.actor, METHODS["approve"].right, "approve")
     clock = SystemClock()
     began = clock.elapsed()
     async with session.client() as client:
+        await client.require("approve")
         card = await client.approval(await find_approval(client, name, ApprovalState.PENDING))
     for line in approval_lines(card, f"WO-{card.number}", clock.now()):
         session.out.line(line)

@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 
+from engine.actors import Actor
 from engine.control.decisions import possible
 from engine.dispatch.work_orders import work_order_row
 from engine.errors import InvalidValue, NotFound
@@ -66,9 +67,15 @@ _ATTEMPTS = """
 
 
 def work_orders(
-    rx: Rx, after: str | None, limit: int, text: str, states: Sequence[WorkOrderState], now: Instant
+    rx: Rx,
+    after: str | None,
+    limit: int,
+    text: str,
+    states: Sequence[WorkOrderState],
+    now: Instant,
+    requested_by: Actor | None = None,
 ) -> tuple[WorkOrderRow, ...]:
-    """Work orders, newest change first, at most ``limit`` after the id ``after``, matching text and states."""
+    """Work orders, newest change first, at most ``limit`` after the id ``after``, matching all that is given."""
     require_batch(limit)
     where = ["1 = 1"]
     values: list[object] = []
@@ -79,6 +86,9 @@ def work_orders(
     if states:
         where.append(f"work_order.state IN ({', '.join('?' for _ in states)})")
         values += list(states)
+    if requested_by is not None:
+        where.append("work_order.requested_by_kind = ? AND work_order.requested_by = ?")
+        values += [requested_by.kind, requested_by.name]
     if text.strip():
         where.append(
             """(lower(work_order.title) LIKE ? ESCAPE '!' OR lower(work_order.workspace) LIKE ? ESCAPE '!'

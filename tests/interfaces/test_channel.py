@@ -52,6 +52,7 @@ class StrawEngine:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
+        self.refused: list[tuple[str, Actor]] = []
         self.entered = asyncio.Event()
         self.release = asyncio.Event()
 
@@ -75,6 +76,9 @@ class StrawEngine:
     async def submit(self, spec: WorkOrderSpec, actor: Actor, **values: Any) -> None:
         self.calls.append(("submit", spec))
         raise GateClosed("Not now.")
+
+    async def note_refusal(self, method: str, actor: Actor) -> None:
+        self.refused.append((method, actor))
 
     async def approve(self, approval_id: str, actor: Actor, **values: Any) -> None:
         self.calls.append(("approve", approval_id))
@@ -254,7 +258,10 @@ async def test_e90_an_agent_may_look_and_ask_but_never_decide(
         await client.approve("A", seal="0" * 64)
     with pytest.raises(Unauthorized, match="may not hold"):
         await client.hold(WHOLE_ENGINE, reason="because")
+    with pytest.raises(Unauthorized, match="may not reconcile"):
+        await client.require("reconcile")
     assert engine.calls == []
+    assert engine.refused == [("approve", agent), ("hold", agent), ("reconcile", agent)]
     await remote.close()
 
 
