@@ -24,6 +24,7 @@ from engine.backup.schedule import BackupSchedule, ScheduledBackups, read_schedu
 from engine.backup.taking import Backup
 from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
+from engine.control import asking, clock_trust, decisions, holds
 from engine.control import cancel as cancelling
 from engine.control import clock_trust, decisions, holds
 from engine.control.decisions import Finding
@@ -36,13 +37,14 @@ from engine.dispatch.differences import Difference
 from engine.dispatch.planning import Planner, lane_of, read_secret_key
 from engine.dispatch.steps import step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order, work_order_row
-from engine.errors import PraxisError, StaleEpoch
+from engine.errors import NotFound, PraxisError, StaleEpoch
 from engine.execution import leftovers
 from engine.execution.blobs import BlobState, BlobStore
 from engine.execution.evidence import FileChange
 from engine.execution.leftovers import Living
 from engine.execution.local_worker import LocalWorker
 from engine.execution.process import guarantee
+from engine.execution.reading import LARGEST_PART, OutputPart, read_part
 from engine.execution.since import (
     FileComparison,
     Point,
@@ -359,6 +361,19 @@ class Engine:
         )
         return await self.approval(approval_id)
 
+    async def take_back(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow:
+        """Cancel a work order that the actor itself asked for, as long as nothing of it was authorised."""
+        self._authorize(actor, "submit")
+        await self._write(asking.take_back, work_order_id, actor, reason)
+        row = await self.work_order_row(work_order_id)
+        assert row is not None
+        return row
+
+    async def note_refusal(self, method: str, actor: Actor) -> None:
+        """Journal that an actor tried what it has no right to; at most so many in a minute (E-90)."""
+        with suppress(PraxisError):
+            await self._storage.write(_under_epoch, self.epoch, asking.note_refusal, actor, method)
+
     async def pause(self, node: Node, actor: Actor, *, reason: str = "", key: str | None = None) -> HoldRow:
         """Start nothing new below a node until resume; what runs goes on."""
         return await self._place_hold(node, HoldKind.PAUSE, actor, reason, key)
@@ -559,10 +574,11 @@ class Engine:
         limit: int = 200,
         text: str = "",
         states: Sequence[WorkOrderState] = (),
+        requested_by: Actor | None = None,
     ) -> tuple[WorkOrderRow, ...]:
-        """Work orders, newest change first."""
+        """Work orders, newest change first; those of one actor if ``requested_by`` names it."""
         return await self._storage.read(
-            order_view.work_orders, after, limit, text, tuple(states), self.clock.now()
+            order_view.work_orders, after, limit, text, tuple(states), self.clock.now(), requested_by
         )
 
     async def work_order_row(self, work_order_id: str) -> WorkOrderRow | None:
@@ -588,6 +604,21 @@ class Engine:
         """What was observed of an attempt; while it runs, where its output is being written."""
         folder = self._worker.run_folder(attempt_id)
         return await self._storage.read(evidence_view.evidence, attempt_id, folder, self._blobs.path)
+
+    async def read_output(
+        self, attempt_id: str, role: str, *, path: str = "", offset: int = 0, limit: int = LARGEST_PART
+    ) -> OutputPart:
+        """A part of what an attempt wrote, with the values of its secrets masked, as far as they are still set.
+
+        ``role`` is stdout, stderr (while it runs as well), result, or artifact with its ``path``.
+        """
+        view = await self.evidence(attempt_id)
+        secrets = [
+            os.environ.get(value["secret"], "")
+            for value in view.plan["environment"]["own"].values()
+            if isinstance(value, dict)
+        ]
+        return await asyncio.to_thread(read_part, self._output_file(view, role, path), offset, limit, secrets)
 
     async def unknown(self, attempt_id: str) -> UnknownView:
         """Everything that is known of an attempt that is or was UNKNOWN."""
@@ -676,6 +707,18 @@ class Engine:
         row = await self.work_order_row(work_order_id)
         assert row is not None
         return row
+
+    def _output_file(self, view: EvidenceView, role: str, path: str) -> Path:
+        live = {"stdout": view.stdout_file, "stderr": view.stderr_file}.get(role)
+        if live is not None:
+            return Path(live)
+        for blob in view.blobs:
+            if blob.role == role and (role == "result" or (role == "artifact" and blob.path == path)):
+                return self._blobs.path(blob.sha256)
+        raise NotFound(
+            f"No {f'{role} {path}'.strip()} was kept of this attempt.",
+            do="Look at its evidence for what was kept.",
+        )
 
     def _workspace_since(self, view: EvidenceView, point: Point) -> Since:
         role = "before" if point is Point.DISPATCH else "after"
