@@ -26,7 +26,6 @@ from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
 from engine.control import asking, clock_trust, decisions, holds
 from engine.control import cancel as cancelling
-from engine.control import clock_trust, decisions, holds
 from engine.control.decisions import Finding
 from engine.control.holds import Node
 from engine.control.proofs import Proof, keep_proofs
