@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from engine.actors import Actor
 from engine.backup.rehearsing import Rehearsal
+from engine.backup.schedule import BackupSchedule
 from engine.backup.taking import Backup
 from engine.control.decisions import Finding
 from engine.control.holds import Node
@@ -373,6 +374,15 @@ class EngineClient:
     async def rehearse(self, path: Path) -> Rehearsal:
         """Restore a backup into a scratch folder of the owner and say what came out."""
         result: Rehearsal = await self._call("rehearse", path=path)
+        return result
+
+    async def schedule_backups(self, schedule: BackupSchedule | None) -> None:
+        """Have backups made by themselves, or end that with None."""
+        await self._call("schedule_backups", schedule=schedule)
+
+    async def backup_schedule(self) -> BackupSchedule | None:
+        """The schedule of backups in force."""
+        result: BackupSchedule | None = await self._call("backup_schedule")
         return result
 
     async def status(self) -> EngineStatus:

@@ -111,6 +111,8 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.acknowledge_restore, Right.DECIDE),
         _method(Engine.back_up, Right.DECIDE, _READING_EVERYTHING_SECONDS),
         _method(Engine.rehearse, Right.DECIDE, _READING_EVERYTHING_SECONDS),
+        _method(Engine.schedule_backups, Right.DECIDE),
+        _method(Engine.backup_schedule, Right.LOOK),
         _method(Engine.status, Right.LOOK),
         _method(Engine.inbox, Right.LOOK),
         _method(Engine.approval, Right.LOOK),

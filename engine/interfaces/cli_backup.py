@@ -30,6 +30,7 @@ from engine.backup import (
     undo_restore,
     verify_backup,
 )
+from engine.backup.schedule import BackupSchedule
 from engine.backup.watch import watched
 from engine.clock import SystemClock
 from engine.errors import BackupNotGood, InvalidValue
@@ -39,6 +40,7 @@ from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import NeededReason, ReasonOption, command
 from engine.interfaces.cli_output import at, heading, shown, table
 from engine.interfaces.cli_session import Session
+from engine.interfaces.durations import format_duration, parse_duration
 from engine.interfaces.rights import Right, require_right
 
 T = TypeVar("T")
@@ -66,6 +68,7 @@ def add_backup_commands(app: typer.Typer) -> None:
         ("rehearse", rehearse),
         ("restore", restore_data),
         ("acknowledge-restore", acknowledge_restore),
+        ("backup-schedule", backup_schedule),
     ):
         command(app, name)(function)
 
@@ -178,6 +181,39 @@ async def acknowledge_restore(session: Session, reason: NeededReason) -> None:
     async with session.client() as client:
         await client.acknowledge_restore(reason)
     session.out.result({"held": False}, lambda: ["The engine is no longer held after the restore."])
+
+
+async def backup_schedule(
+    session: Session,
+    every: Annotated[
+        str | None,
+        typer.Option("--every", metavar="24h", help="How often to back up; the first is made at once."),
+    ] = None,
+    keep: Annotated[int, typer.Option("--keep", help="How many of these backups to keep.")] = 7,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="FOLDER", help="Where to make them; the data folder's backups without it."
+        ),
+    ] = None,
+    off: Annotated[bool, typer.Option("--off", help="Make no more backups by schedule.")] = False,
+) -> None:
+    """Say how often backups are made by themselves, or set it with --every or --off.
+
+    The console or praxis serve makes them while it has the data folder. One that fails is alarmed and tried again.
+    """
+    if off and (every is not None or to is not None):
+        raise InvalidValue("Either --off, or how often and where.", do="Leave one out.")
+    if to is not None and every is None:
+        raise InvalidValue("How often is missing.", do="Give --every, such as --every 24h.")
+    async with session.client() as client:
+        if every is not None:
+            place = "" if to is None else str(to.expanduser().absolute())
+            await client.schedule_backups(BackupSchedule(parse_duration(every), keep, place))
+        elif off:
+            await client.schedule_backups(None)
+        found = await client.backup_schedule()
+    session.out.result({"schedule": found}, lambda: _schedule_lines(found))
 
 
 # ------------------------------------------------------------------------------------------------ doing it
@@ -392,6 +428,14 @@ def _restored_lines(report: RestoreReport) -> Iterator[Line]:
     if report.rollback is not None:
         yield f"The data from before is kept in {shown(str(report.rollback))}; praxis restore --undo brings it back."
     yield "Nothing starts until a person has looked: praxis acknowledge-restore --reason …"
+
+
+def _schedule_lines(found: BackupSchedule | None) -> Iterator[Line]:
+    if found is None:
+        yield "No backup is made by itself: --every 24h --keep 7 has one made each day."
+        return
+    place = shown(found.place) if found.place else "the data folder's backups"
+    yield f"Every {format_duration(found.every_ms)} into {place}; the newest {found.keep} are kept."
 
 
 def _megabytes(size: int) -> str:

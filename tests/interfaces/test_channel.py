@@ -283,6 +283,7 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
         "reconcile",
         "back_up",
         "rehearse",
+        "schedule_backups",
         "acknowledge_restore",
     }
     assert RIGHTS[ActorKind.AGENT] == {Right.LOOK, Right.ASK}

@@ -167,6 +167,7 @@ DECIDING = {
     "reconcile": ["reconcile", "WO-1", "did-not", "--reason", "r"],
     "back_up": ["backup"],
     "rehearse": ["rehearse", "some-backup"],
+    "schedule_backups": ["backup-schedule", "--off"],
     "acknowledge_restore": ["acknowledge-restore", "--reason", "r"],
 }
 

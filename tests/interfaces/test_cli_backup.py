@@ -85,6 +85,28 @@ def test_only_a_person_backs_up_and_restores(praxis: Praxis, order_file: Any, fo
     assert praxis("verify", name, "--as-agent", "codex").code == 0
 
 
+def test_e83_backups_by_schedule(praxis: Praxis, order_file: Any, tmp_path: Path) -> None:
+    praxis("submit", order_file())
+    assert "No backup is made by itself" in praxis("backup-schedule").out
+    place = tmp_path / "disk"
+    assert (
+        "Every 12h into" in praxis("backup-schedule", "--every", "12h", "--to", str(place), "--keep", "3").out
+    )
+    assert praxis("backup-schedule", "--json").json["schedule"] == {
+        "every_ms": 12 * 3_600_000,
+        "keep": 3,
+        "place": str(place),
+    }
+    for wrong in (
+        ("--every", "1s"),
+        ("--to", "x"),
+        ("--off", "--every", "1h"),
+        ("--every", "1h", "--keep", "0"),
+    ):
+        assert praxis("backup-schedule", *wrong, ok=False).code == 2
+    assert praxis("backup-schedule", "--off", "--json").json["schedule"] is None
+
+
 @pytest.fixture
 def owner(folder: Path) -> Iterator[None]:
     """Another part of this process owns the folder and answers on its channel."""
