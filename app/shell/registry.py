@@ -13,6 +13,7 @@ from app.panels.work_orders import PAGE as WORK_ORDERS
 from app.shell.commands import Entry, Extras
 from app.shell.pages import Page
 from app.wizards.backup import back_up, rehearse_restore, verify_backup
+from app.wizards.backup_schedule import schedule_backups
 from app.wizards.import_work_orders import import_work_orders
 from app.wizards.new_work_order import new_work_order
 from app.wizards.restore import restore_backup
@@ -39,5 +40,6 @@ def registered_extras() -> Extras:
             "",
             rehearse_restore,
         ),
+        Entry("Scheduled backups…", "Have backups made by themselves", "", schedule_backups),
     )
     return Extras(new_work_order, import_work_orders, open_scratch_workspace, data)

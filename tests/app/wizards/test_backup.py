@@ -7,18 +7,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QApplication, QDialog, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QDialog,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+    QWidget,
+)
 
 from app.shell import quitting
+from app.shell.alert_strips import StandingAlerts
 from app.theme import Theme
 from app.widgets import Badge, Question
 from app.wizards import backup as backing_up
 from app.wizards import restore as restoring
 from app.wizards.backup import BackupDialog
+from app.wizards.backup_schedule import ScheduleDialog, schedule_backups
 from app.wizards.copies import CopyChoice, size_text
 from app.wizards.recovery import RECOVERABLE, RecoveryScreen, recover
 from app.wizards.restore import ConfirmRestore, carry_out, tell_restored
 from engine.backup import CopyKind, list_copies
+from engine.backup.schedule import BackupSchedule
 from engine.engine import Engine
 from engine.errors import DatabaseDamaged, DiskFull
 from engine.states import HoldKind
@@ -167,6 +180,38 @@ async def test_a_copy_that_cannot_be_opened_cannot_be_chosen(
     error = await dialog(Question, "There is no backup")
     error.reject()
     choice.deleteLater()
+
+
+async def test_e83_a_schedule_is_set_shown_and_ended(
+    console: Console, window: QWidget, tmp_path: Path
+) -> None:
+    """With a strip while the latest one has failed."""
+    engine, session = console.engine, console.session
+    working = asyncio.ensure_future(schedule_backups(window, session))
+    asking = await dialog(ScheduleDialog)
+    assert asking.schedule is None
+    asking.findChild(QCheckBox).click()
+    hours, keep = asking.findChildren(QSpinBox)
+    hours.setValue(6)
+    keep.setValue(3)
+    asking.show_place(tmp_path / "disk")
+    press(asking, "Set")
+    await working
+    assert await engine.backup_schedule() == BackupSchedule(6 * 3_600_000, 3, str(tmp_path / "disk"))
+    (tmp_path / "disk").write_text("in the way")
+    assert await engine.back_up_if_due()
+    StandingAlerts(window, session, ()).update(await engine.status())
+    (strip,) = session.alerts.shown()
+    assert strip.what == "The scheduled backup failed."
+    assert "cannot be written to" in strip.means
+    working = asyncio.ensure_future(schedule_backups(window, session))
+    asking = await dialog(ScheduleDialog)
+    assert asking.schedule is not None
+    asking.findChild(QCheckBox).click()
+    press(asking, "Set")
+    await working
+    assert await engine.backup_schedule() is None
+    assert (await engine.status()).backup_error == ""
 
 
 # --------------------------------------------------------------------------------------------- restoring
