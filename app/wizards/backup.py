@@ -205,7 +205,10 @@ async def show_rehearsal(window: QWidget, session: Session, done: Rehearsal) -> 
         tone=Tone.UNKNOWN if done.unknown else None,
     )
     facts.add("Not used yet", f"{count_text(done.void, 'approval')} would be void")
-    facts.add("By time", f"{count_text(done.due, 'waiting task')} would be due")
+    facts.add(
+        "By time",
+        f"{count_text(done.due, 'waiting task')} and {count_text(done.wakes_due, 'wake')} would be due",
+    )
     facts.add("Dispatch", "held until you have looked" if done.held else "not held")
     facts.add("Holds", contents_text(done.after.counts))
     if done.new_schema:

@@ -27,6 +27,8 @@ from engine.policy import Authorize
 from engine.storage import Rx, Storage
 from engine.storage.opening import BACKUP_FOLDER
 
+SCRATCH_FOLDER = "rehearsal"
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -53,6 +55,7 @@ class Backups:
         self._storage = storage
         self._clock = clock
         self._authorize = authorize
+        self._one_at_a_time = asyncio.Lock()
         self.folder = storage.folder / BACKUP_FOLDER
         """Where backups go unless another place is named."""
 
@@ -76,7 +79,8 @@ class Backups:
         def take(watch: Watch) -> Backup:
             return take_backup(self._storage.folder, (place or self.folder).absolute(), now=now, watch=watch)
 
-        made = await watched(take, progress)
+        async with self._one_at_a_time:
+            made = await watched(take, progress)
         await self._storage.write(record_made, made, actor, control=True)
         return made
 
@@ -93,9 +97,16 @@ class Backups:
         """Rehearse as `rehearse` does, where the right to it is known already."""
 
         def run(watch: Watch) -> Rehearsal:
-            return rehearse(path.absolute(), actor=actor, clock=self._clock, watch=watch)
+            # In the data folder, which has room for its own data. A killed rehearsal may have left something.
+            scratch = self._storage.folder / SCRATCH_FOLDER
+            shutil.rmtree(scratch, ignore_errors=True)
+            try:
+                return rehearse(path.absolute(), actor=actor, clock=self._clock, watch=watch, scratch=scratch)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
 
-        done = await watched(run, progress)
+        async with self._one_at_a_time:
+            done = await watched(run, progress)
         if done.good:
             await self._storage.write(record_proof, done, actor, control=True)
         return done

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,9 +25,9 @@ SCRATCH_PREFIX = "praxis-rehearsal-"
 class Rehearsal:
     """What a restore of a copy would bring, found out by doing it.
 
-    ``before`` is what the copy holds, ``after`` what came out. ``due`` are waiting tasks whose time has come,
-    ``void`` approvals, ``unknown`` attempts, ``needs_decision`` work orders that a person must look at first.
-    ``held`` says that nothing would start by itself.
+    ``before_sequence`` is the last row of the copy's journal, ``after`` is what came out. ``due`` are waiting tasks
+    whose time has come, ``wakes_due`` wakes that would fire now or were firing, ``void`` approvals, ``unknown``
+    attempts, ``needs_decision`` work orders that a person must look at first. ``held``: nothing starts by itself.
     """
 
     path: Path
@@ -37,6 +36,7 @@ class Rehearsal:
     after: Contents
     problems: tuple[Problem, ...]
     due: int
+    wakes_due: int
     void: int
     unknown: int
     needs_decision: int
@@ -57,7 +57,7 @@ def rehearse(
 
     Blocks; call it in a thread. The real data is not touched or read: with nothing to compare to, everything
     that was open comes out as not known since. ``scratch`` is where to make the folder (default: where the system
-    keeps temporary files). Raises as `restore` does.
+    keeps temporary files, which may be too small for large data). Raises as `restore` does.
     """
     watch = watch or Watch()
     try:
@@ -87,7 +87,8 @@ def _look(path: Path, report: RestoreReport, now: Instant, watch: Watch) -> Rehe
             report.comparison.rows_of_copy,
             after,
             tuple(problems),
-            _due(database, now) if has_table(rx, "task") else 0,
+            _count(rx, "task", "state = 'WAITING' AND due_at <= ?", now),
+            _count(rx, "wake", "state = 'firing' OR (state = 'pending' AND due_at <= ?)", now),
             len(report.aftermath.void),
             len(report.aftermath.unknown),
             len(report.aftermath.asked),
@@ -97,6 +98,10 @@ def _look(path: Path, report: RestoreReport, now: Instant, watch: Watch) -> Rehe
         )
 
 
-def _due(database: sqlite3.Connection, now: Instant) -> int:
-    found = database.execute("SELECT count(*) FROM task WHERE state = 'WAITING' AND due_at <= ?", (now,))
-    return int(found.fetchone()[0])
+def _count(rx: Rx, table: str, condition: str, now: Instant) -> int:
+    row = (
+        rx.one(f"SELECT count(*) AS n FROM {table} WHERE {condition}", (now,))
+        if has_table(rx, table)
+        else None
+    )
+    return 0 if row is None else int(row["n"])

@@ -381,7 +381,8 @@ def _rehearsal_lines(done: Rehearsal) -> Iterator[Line]:
     if done.good:
         yield Text("Verified and rehearsed: it can be restored.", "green")
     yield "Restored, it would be held until a person has looked, and:"
-    yield f"  {done.unknown} attempts would be UNKNOWN, {done.void} approvals void, {done.due} waiting tasks due"
+    yield f"  {done.unknown} attempts would be UNKNOWN, {done.void} approvals void"
+    yield f"  {done.due} waiting tasks and {done.wakes_due} wakes would be due"
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in done.after.counts.items())
     yield f"  it holds {counts}"
     if done.new_schema:
