@@ -30,11 +30,11 @@ from engine.control.decisions import Finding
 from engine.control.holds import Node
 from engine.control.proofs import Proof, keep_proofs
 from engine.dispatch import approvals, budgets
-from engine.dispatch.approvals import Sealed, ask_approval, expire_approvals
+from engine.dispatch.approvals import Sealed, ask_approval, expire_approvals, grant_correction
 from engine.dispatch.delivery import settle_abandoned_attempts
 from engine.dispatch.differences import Difference
-from engine.dispatch.planning import Planner, lane_of, read_secret_key
-from engine.dispatch.steps import step_of_task, steps_of_order
+from engine.dispatch.planning import PlannedStep, Planner, Step, lane_of, read_secret_key
+from engine.dispatch.steps import covering_approval, step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order, work_order_row
 from engine.errors import NotFound, PraxisError, StaleEpoch
 from engine.execution import leftovers
@@ -95,6 +95,7 @@ from engine.views.values import (
 )
 from engine.work_order import WorkOrderSpec
 from engine.workspace.manifest import Manifest
+from engine.workspace.repository import AS_LEFT_BY_FAILED_VALIDATION
 
 T = TypeVar("T")
 
@@ -412,6 +413,22 @@ class Engine:
     async def allow_correction(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow:
         """Allow one more correction after the rule was exhausted."""
         return await self._decide("decide", decisions.allow_correction, work_order_id, actor, reason)
+
+    async def replan(
+        self, work_order_id: str, spec: WorkOrderSpec, actor: Actor, *, reason: str, key: str | None = None
+    ) -> WorkOrderRow:
+        """End a work order (rejected if it awaits a person, else cancelled) and submit another in its place."""
+        self._authorize(actor, "decide")
+        planned = await asyncio.to_thread(self._planner.plan, steps_of_order(spec)[0])
+        lane = await asyncio.to_thread(lane_of, spec.workspace)
+        identity, running = await self._write(
+            decisions.replan, work_order_id, spec, lane, planned.sealed, actor, reason, key
+        )
+        for attempt_id in running:
+            self._worker.request_stop(attempt_id)
+        row = await self.work_order_row(identity)
+        assert row is not None
+        return row
 
     async def validate_again(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow:
         """Make a new validation of a result that was executed but not judged."""
@@ -791,6 +808,8 @@ class Engine:
                 except PraxisError as error:
                     await self._storage.write(_cannot_ask, task_id, str(error))
                     continue
+                if step.left is not None and await self._cover(task_id, step, planned):
+                    continue
                 await self._storage.write(
                     _ask_if_missing,
                     task_id,
@@ -799,6 +818,22 @@ class Engine:
                     asked.approval_id if asked else None,
                     asked.changes(planned) if asked else (),
                 )
+
+    async def _cover(self, task_id: str, step: Step, planned: PlannedStep) -> bool:
+        """Let a correction be covered by the approval of its command, if its rule and the workspace allow it."""
+        assert step.left is not None
+        approval_id = await self._storage.read(
+            covering_approval, task_id, planned, step.left, self.clock.now()
+        )
+        if approval_id is None or not self.clock.trusted:
+            return False
+        covered = await asyncio.to_thread(self._planner.plan, replace(step, covered=True))
+        if covered.prepared.plan.state != AS_LEFT_BY_FAILED_VALIDATION:
+            return False
+        granted = await self._storage.write(
+            grant_correction, approval_id, task_id, covered.sealed, step.spec.approval_life_ms
+        )
+        return granted is not None
 
     def _on_changes(self, changes: ChangeSet) -> None:
         if any(change.kind in _NUDGING for change in changes.changes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from app.theme import Text
 from app.widgets import (
     Role,
     ask_folder,
+    ask_reason,
     ask_save_file,
     button,
     column,
@@ -34,8 +36,9 @@ from app.wizards.work_order_form import WorkOrderForm
 from engine.errors import PraxisError
 from engine.ids import new_id
 from engine.interfaces.work_order_file import to_toml
-from engine.views.values import WorkOrderRow
-from engine.work_order import WorkOrderSpec
+from engine.states import WorkOrderState
+from engine.views.values import WorkOrderRow, WorkOrderStory
+from engine.work_order import WorkOrderSpec, work_order_from_json
 
 _AGAIN_MS = 250
 _CHECK = "Dry check"
@@ -48,24 +51,56 @@ async def new_work_order(window: QWidget, session: Session) -> None:
         session.open_page("work_orders", dialog.submitted.id)
 
 
+async def replan(window: QWidget, session: Session, story: WorkOrderStory) -> None:
+    """Ask why, open the dialog filled with an old work order, and put the new one in its place."""
+    name = f"WO-{story.row.number}"
+    waits = story.row.state in (WorkOrderState.AWAITING_ACCEPTANCE, WorkOrderState.DECISION_NEEDED)
+    ends = (
+        "its work is rejected" if waits else "it is cancelled, and what runs is stopped and becomes UNKNOWN"
+    )
+    reason = await ask_reason(
+        window,
+        f"Replan {name}?",
+        f"A new work order is filled in from it for you to change. When you submit that one, {name} ends: {ends}. "
+        "What was done in the workspace stays as it is.",
+        action="Fill in the new one…",
+    )
+    if reason is None:
+        return
+    dialog = NewWorkOrderDialog(window, session, Replaced(story, reason))
+    if await opened(dialog) and dialog.submitted is not None:
+        session.open_page("work_orders", dialog.submitted.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The work order in whose place the new one comes, and why."""
+
+    story: WorkOrderStory
+    reason: str
+
+
 class NewWorkOrderDialog(QDialog):
     """See the module. ``submitted`` is the new work order after it was accepted."""
 
-    def __init__(self, parent: QWidget | None, session: Session) -> None:
+    def __init__(self, parent: QWidget | None, session: Session, replaced: Replaced | None = None) -> None:
         super().__init__(parent)
         self._session = session
+        self._replaced = replaced
         self.submitted: WorkOrderRow | None = None
         # One dialog is one work order, however often Submit is pressed.
         self._key = new_id(session.engine.clock.now())
         self._busy = False
         self._asking = False
         self._tried = False
-        self.setWindowTitle("New work order")
-        self.setAccessibleName("New work order")
+        self.setWindowTitle(self._heading())
+        self.setAccessibleName(self._heading())
         self.setMinimumSize(560, 420)
         outer = column(self)
         outer.addWidget(self._build_head())
         self._form = WorkOrderForm(self)
+        if replaced is not None:
+            self._form.fill(work_order_from_json(replaced.story.spec))
         outer.addWidget(self._form, 1)
         self._check_view = CheckView(self)
         self._check_view.hide()
@@ -84,10 +119,15 @@ class NewWorkOrderDialog(QDialog):
 
     # -------------------------------------------------------------------------------------------- building
 
+    def _heading(self) -> str:
+        if self._replaced is None:
+            return "New work order"
+        return f"New work order in place of WO-{self._replaced.story.row.number}"
+
     def _build_head(self) -> QWidget:
         head = frame("window", self)
         lines = column(head, margins=(18, 14, 18, 8), gap=4)
-        lines.addWidget(label("New work order", Text.TITLE, parent=head))
+        lines.addWidget(label(self._heading(), Text.TITLE, parent=head))
         words = "Nothing runs when you submit it: its exact command is sealed and waits in the inbox for approval."
         lines.addWidget(label(words, muted=True, wrap=True, parent=head))
         return head
@@ -217,7 +257,14 @@ class NewWorkOrderDialog(QDialog):
             self._run(self._submit_now(spec), "Looking at everything, and sealing it…")
 
     async def _submit_now(self, spec: WorkOrderSpec) -> None:
-        self.submitted = await self._session.engine.submit(spec, self._session.actor, key=self._key)
+        engine, actor = self._session.engine, self._session.actor
+        if self._replaced is None:
+            self.submitted = await engine.submit(spec, actor, key=self._key)
+        else:
+            old = self._replaced.story.row.id
+            self.submitted = await engine.replan(
+                old, spec, actor, reason=self._replaced.reason, key=self._key
+            )
         self.accept()
 
     def _run(self, work: Coroutine[Any, Any, None], words: str) -> None:

@@ -27,8 +27,15 @@ from app.wizards.arguments_edit import ArgumentsEdit
 from app.wizards.environment_table import EnvironmentTable
 from app.wizards.fields import FieldGrid, lines_of
 from engine.errors import InvalidWorkOrder
+from engine.interfaces.durations import format_duration, format_size
 from engine.interfaces.work_order_file import Problem, parse_work_order
-from engine.work_order import WorkOrderSpec
+from engine.work_order import (
+    DEFAULT_OUTPUT_LIMIT_BYTES,
+    CommandSpec,
+    Secret,
+    ValidatedBy,
+    WorkOrderSpec,
+)
 
 _COMMAND = ("argv", "folder", "environment", "inputs", "artifacts", "report", "time_limit", "max_cost")
 _SECRET_HINT = "A secret names a variable of the console; its content is sealed, never stored or shown."
@@ -40,6 +47,7 @@ class CommandFields:
     def __init__(self, grid: FieldGrid, section: str, name: str, *, report: bool) -> None:
         self._grid = grid
         self._section = section
+        self._beyond: dict[str, Any] = {}
         self.arguments = ArgumentsEdit(name, grid)
         self.arguments.changed.connect(grid.changed)
         grid.add(f"{section}.argv", name, self.arguments)
@@ -106,7 +114,28 @@ class CommandFields:
             "time_limit": self._time.text().strip(),
         }
         given = {name: value for name, value in found.items() if value}
-        return {"argv": self.arguments.arguments(), **given, "max_cost": self._cost.value()}
+        return {
+            "argv": self.arguments.arguments(),
+            **given,
+            **self._beyond,
+            "max_cost": self._cost.value(),
+        }
+
+    def fill(self, command: CommandSpec) -> None:
+        """Take over a command; what it has beyond these fields is kept."""
+        self.arguments.set_arguments(list(command.argv))
+        self._folder.setText("" if command.folder == "." else command.folder)
+        for name, value in command.environment.items():
+            secret = isinstance(value, Secret)
+            self._environment.add(name, value.variable if isinstance(value, Secret) else value, secret=secret)
+        self._inputs.setPlainText("\n".join(command.inputs))
+        self._artifacts.setPlainText("\n".join(command.artifacts))
+        if self._report is not None:
+            self._report.setText(command.report)
+        self._time.setText(format_duration(command.time_limit_ms))
+        self._cost.setValue(command.max_cost)
+        if command.output_limit_bytes != DEFAULT_OUTPUT_LIMIT_BYTES:
+            self._beyond["output_limit"] = format_size(command.output_limit_bytes)
 
     def problems(self) -> list[tuple[str, str]]:
         """What the file's form cannot see: names that are given twice."""
@@ -306,6 +335,29 @@ class WorkOrderForm(QTabWidget):
     def set_workspace(self, path: str) -> None:
         """Take over a chosen folder."""
         self._workspace.setText(path)
+
+    def fill(self, spec: WorkOrderSpec) -> None:
+        """Take over a work order, field by field."""
+        self._title.setText(spec.title)
+        self._workspace.setText(spec.workspace)
+        self._reason.setPlainText(spec.reason)
+        self._project.setText(spec.project)
+        self._life.setText(format_duration(spec.approval_life_ms))
+        self._implementation.fill(spec.implementation)
+        self._criteria.setPlainText(spec.validation.criteria)
+        self._judges.button(1 if spec.validation.by is ValidatedBy.PERSON else 0).setChecked(True)
+        if spec.validation.command is not None:
+            self._validation.fill(spec.validation.command)
+        self._corrections.setValue(spec.correction.max_corrections)
+        self._reapproval.setChecked(spec.correction.reapproval_required)
+        self._own_correction.setChecked(spec.correction.command is not None)
+        if spec.correction.command is not None:
+            self._correction.fill(spec.correction.command)
+        self._limit_cost.setValue(spec.limits.execution_cost)
+        self._limit_time.setText(format_duration(spec.limits.execution_active_ms))
+        self._handoff_cost.setValue(spec.limits.handoff_cost)
+        if spec.limits.handoff_active_ms:
+            self._handoff_time.setText(format_duration(spec.limits.handoff_active_ms))
 
     def workspace(self) -> str:
         """The workspace as it stands."""

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from engine.actors import Actor
-from engine.control.cancel import cancel_task
+from engine.control.cancel import cancel, cancel_task
+from engine.control.holds import Node
 from engine.control.proofs import KeptProof
-from engine.dispatch.approvals import require_reason
+from engine.dispatch.approvals import LONGEST_REASON, Sealed, require_reason
 from engine.dispatch.budgets import move_exposure
 from engine.dispatch.delivery import attempt_row
-from engine.dispatch.work_orders import spec_of, work_order_row
+from engine.dispatch.work_orders import create_work_order, spec_of, work_order_row
 from engine.errors import InvalidValue, WrongState
 from engine.ids import new_id
 from engine.instants import Instant
@@ -22,6 +23,7 @@ from engine.scheduling.transition import ATTEMPT, transition
 from engine.states import (
     AttemptState,
     ExposureState,
+    NodeKind,
     Outcome,
     Purpose,
     TaskState,
@@ -38,7 +40,7 @@ from engine.validation.workflow import (
     start_validation,
     validation_of,
 )
-from engine.work_order import ValidatedBy
+from engine.work_order import ValidatedBy, WorkOrderSpec
 
 
 class Finding(StrEnum):
@@ -105,6 +107,44 @@ def allow_correction(tx: Tx, work_order_id: str, actor: Actor, reason: str, *, n
     order = move_work_order(tx, work_order_id, WorkOrderState.ACTIVE, "", actor, now)
     _record(tx, order, "correction_allowed", actor, reason, now)
     return start_correction(tx, order, validation, actor, now)
+
+
+def replan(
+    tx: Tx,
+    work_order_id: str,
+    spec: WorkOrderSpec,
+    lane: str,
+    sealed: Sealed,
+    actor: Actor,
+    reason: str,
+    key: str | None,
+    *,
+    now: Instant,
+) -> tuple[str, tuple[str, ...]]:
+    """End a work order and make another in its place, in one commit (E-63).
+
+    What awaits a person is rejected, anything else is cancelled as `cancel` does. Returns the new work order's id,
+    and the attempts that run and have to be stopped. A repeat with the same ``key`` changes nothing.
+    """
+    known = tx.one("SELECT id FROM work_order WHERE request_key = ?", (key,)) if key is not None else None
+    if known is not None:
+        return str(known["id"]), ()
+    require_reason(reason, "replan")
+    order = work_order_row(tx, work_order_id)
+    if "replan" not in possible(tx, order):
+        raise WrongState(
+            f"The work order is {order['state']} and cannot be replanned.",
+            do="Submit a new work order instead.",
+            found=order["state"],
+        )
+    replacement = create_work_order(tx, spec, lane, sealed, actor, key, now=now)
+    number = work_order_row(tx, replacement)["number"]
+    _record(tx, order, "replanned", actor, reason, now, detail={"work_order": replacement, "number": number})
+    why = f"Replanned as WO-{number}: {reason}"[:LONGEST_REASON]
+    if order["state"] in (WorkOrderState.AWAITING_ACCEPTANCE, WorkOrderState.DECISION_NEEDED):
+        reject_work(tx, work_order_id, actor, why, now=now)
+        return replacement, ()
+    return replacement, cancel(tx, Node(NodeKind.WORK_ORDER, work_order_id), actor, why, now=now)
 
 
 def validate_again(tx: Tx, work_order_id: str, actor: Actor, reason: str, *, now: Instant) -> str:
@@ -205,7 +245,7 @@ def possible(rx: Rx, order: sqlite3.Row) -> tuple[str, ...]:
         return ()
     if state == WorkOrderState.CANCELLING:
         return ("hold", "pause", "resume")
-    words = ["hold", "pause", "resume", "cancel"]
+    words = ["hold", "pause", "resume", "cancel", "replan"]
     if state == WorkOrderState.AWAITING_ACCEPTANCE:
         words += ["accept", "reject"]
     if state == WorkOrderState.DECISION_NEEDED:

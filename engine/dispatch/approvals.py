@@ -23,6 +23,8 @@ from engine.scheduling.transition import APPROVAL, WORK_ORDER, transition
 from engine.states import ApprovalState, TaskState, WorkOrderState
 from engine.storage import Rx, Subject, Tx, require_epoch
 
+LONGEST_REASON = 4_000
+
 DECIDED = (ApprovalState.APPROVED, ApprovalState.REJECTED, ApprovalState.CONSUMED)
 
 
@@ -251,6 +253,44 @@ def mark_changed(
 def grant_covered(tx: Tx, approval: sqlite3.Row, task: sqlite3.Row, life_ms: int, *, now: Instant) -> str:
     """Approve a validation task by the look that covered it together with its step (E-42b)."""
     sealed = Sealed(approval["validation_plan"], approval["validation_seal"])
+    return _grant(tx, approval, task, sealed, "approved together with its step", life_ms, now)
+
+
+def grant_correction(
+    tx: Tx, approval_id: str, task_id: str, sealed: Sealed, life_ms: int, *, now: Instant
+) -> str | None:
+    """Approve a correction by the earlier approval of its command, as the work order's rule allows (E-62).
+
+    It covers the validation that follows exactly if that approval covered the very same one. None, and nothing
+    is done, if the task or the approval has moved on since they were compared.
+    """
+    approval, task = approval_row(tx, approval_id), task_row(tx, task_id)
+    asked = tx.one("SELECT 1 FROM approval WHERE task_id = ?", (task_id,))
+    order = tx.one("SELECT state FROM work_order WHERE id = ?", (task["work_order_id"],))
+    if (
+        task["state"] != TaskState.READY
+        or asked is not None
+        or order is None
+        or order["state"] != WorkOrderState.ACTIVE
+        or approval["state"] != ApprovalState.CONSUMED
+        or now >= approval["expires_at"]
+    ):
+        return None
+    covers = approval["covers_validation"] and approval["validation_seal"] == sealed.validation_seal
+    reason = "its command was approved before, and the rule asks for no new approval"
+    return _grant(tx, approval, task, sealed, reason, life_ms, now, covers_validation=int(bool(covers)))
+
+
+def _grant(
+    tx: Tx,
+    approval: sqlite3.Row,
+    task: sqlite3.Row,
+    sealed: Sealed,
+    reason: str,
+    life_ms: int,
+    now: Instant,
+    **values: object,
+) -> str:
     asked_by = Actor(ActorKind(approval["asked_by_kind"]), approval["asked_by"])
     approval_id = _insert(tx, task, sealed, asked_by, add_duration(now, life_ms, "approval life"), now)
     row = transition(
@@ -260,8 +300,9 @@ def grant_covered(tx: Tx, approval: sqlite3.Row, task: sqlite3.Row, life_ms: int
         ApprovalState.APPROVED,
         decided_by=approval["decided_by"],
         decided_at=approval["decided_at"],
-        decision_reason="approved together with its step",
+        decision_reason=reason,
         covered_by=approval["id"],
+        **values,
     )
     tx.run("UPDATE task SET approval_id = ? WHERE id = ?", (approval_id, task["id"]))
     tx.journal(
@@ -331,7 +372,7 @@ def require_reason(reason: str, what: str) -> None:
         raise InvalidValue(
             f"To {what}, give a reason.", do="Say in a few words why; it is kept in the journal."
         )
-    if len(reason) > 4000:
+    if len(reason) > LONGEST_REASON:
         raise InvalidValue("The reason is longer than 4,000 characters.", do="Shorten it.")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.canonical import canonical_json
@@ -19,7 +19,11 @@ from engine.dispatch.plan import Prepared, make_plan, seal_of
 from engine.errors import InvalidWorkOrder, StorageError
 from engine.states import Purpose
 from engine.work_order import CommandSpec, ValidatedBy, WorkOrderSpec
-from engine.workspace.repository import AS_LEFT_BY_APPROVED_STEP, WorkspaceState
+from engine.workspace.repository import (
+    AS_LEFT_BY_APPROVED_STEP,
+    AS_LEFT_BY_FAILED_VALIDATION,
+    WorkspaceState,
+)
 
 SECRET_KEY_FILE = "secret.key"
 SECRET_KEY_BYTES = 32
@@ -29,14 +33,17 @@ SECRET_KEY_BYTES = 32
 class Step:
     """What is to be planned: one command of a work order for one purpose.
 
-    ``covered`` says that its approval was given together with the step before it, so that the workspace is
-    sealed as that step leaves it. ``own_validation`` is the validation that one look may cover with it.
+    ``covered`` says that its approval was given before: a validation's together with its step, so that the
+    workspace is sealed as that step leaves it; a correction's by an earlier approval of its command, so that the
+    workspace is sealed as the failed validation left it, if it is still so. ``left`` is that state, as it was
+    recorded. ``own_validation`` is the validation that one look may cover with it.
     """
 
     purpose: Purpose
     command: CommandSpec
     spec: WorkOrderSpec
     covered: bool = False
+    left: WorkspaceState | None = None
 
     @property
     def own_validation(self) -> CommandSpec | None:
@@ -69,6 +76,9 @@ class Planner:
         yet (the step before makes what it needs) is left out of the look; it is then asked for on its own.
         """
         prepared = self._make(step.purpose, step.command, step.spec, _state_for(step))
+        if step.covered and step.purpose is not Purpose.VALIDATE and prepared.plan.state == step.left:
+            left = replace(prepared.plan, state=AS_LEFT_BY_FAILED_VALIDATION)
+            prepared = replace(prepared, plan=left)
         validation = step.own_validation
         plan_text = canonical_json(prepared.plan.to_json()).decode()
         if validation is None:
@@ -131,4 +141,4 @@ def read_secret_key(folder: Path) -> bytes:
 
 
 def _state_for(step: Step) -> WorkspaceState | None:
-    return AS_LEFT_BY_APPROVED_STEP if step.covered else None
+    return AS_LEFT_BY_APPROVED_STEP if step.covered and step.purpose is Purpose.VALIDATE else None

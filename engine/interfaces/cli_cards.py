@@ -34,6 +34,7 @@ _WORDS = {
     "files": "the list of its files",
     "git": "the repository",
     "as_left_by_approved_step": "as the approved step leaves it",
+    "as_left_by_failed_validation": "as the failed validation left it",
 }
 
 
@@ -146,7 +147,10 @@ def story_lines(story: WorkOrderStory, now: Instant) -> Iterator[Line]:
     yield heading("Budget")
     yield budget_table(story.budget)
     if story.can:
-        yield _field("possible", ", ".join(_COMMANDS.get(can, can.replace("_", "-")) for can in story.can))
+        yield _field(
+            "possible",
+            ", ".join(_COMMANDS.get(can, can.replace("_", "-")) for can in story.can if can != "replan"),
+        )
 
 
 def task_lines(number: int, task: TaskRow) -> Iterator[Line]:

@@ -44,6 +44,7 @@ class StateKind(StrEnum):
     GIT = "git"
     FILES = "files"
     AS_LEFT_BY_APPROVED_STEP = "as_left_by_approved_step"
+    AS_LEFT_BY_FAILED_VALIDATION = "as_left_by_failed_validation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,12 @@ class WorkspaceState:
 
 AS_LEFT_BY_APPROVED_STEP = WorkspaceState(StateKind.AS_LEFT_BY_APPROVED_STEP)
 """The state of a validation that is covered by the approval of its step (E-42b)."""
+
+AS_LEFT_BY_FAILED_VALIDATION = WorkspaceState(StateKind.AS_LEFT_BY_FAILED_VALIDATION)
+"""The state of a correction that is covered by an earlier approval of its command (E-62).
+
+It stands for the one state that was recorded when the validation had failed; any other is drift.
+"""
 
 
 def state_from_json(value: Mapping[str, Any]) -> WorkspaceState:

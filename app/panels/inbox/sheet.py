@@ -372,6 +372,8 @@ def _state_facts(state: WorkspaceState) -> tuple[Fact, ...]:
             )
         case StateKind.AS_LEFT_BY_APPROVED_STEP:
             facts.append(Fact("Repository", "as the approved step leaves it"))
+        case StateKind.AS_LEFT_BY_FAILED_VALIDATION:
+            facts.append(Fact("Repository", "as the failed validation left it"))
     if state.unread:
         facts.append(Fact("Not read", f"{number(state.unread)} files judged by size and time alone"))
     if state.note:

@@ -115,6 +115,7 @@ _DECISIONS: dict[str, tuple[str, Tone, Shape]] = {
     "accepted": ("Accepted the work", Tone.OK, Shape.CHECK),
     "rejected": ("Rejected the work", Tone.BAD, Shape.CROSS),
     "correction_allowed": ("Allowed one more correction", Tone.WARN, Shape.RING),
+    "replanned": ("Replanned it", Tone.WARN, Shape.RING),
     "validate_again": ("Had it validated again", Tone.WARN, Shape.RING),
     "reconciled.took_effect": ("Decided that it took effect", Tone.UNKNOWN, Shape.DIAMOND),
     "reconciled.did_not": ("Decided that it did not take effect", Tone.UNKNOWN, Shape.DIAMOND),

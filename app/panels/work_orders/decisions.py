@@ -11,6 +11,7 @@ from app.panels.work_orders.attempt_words import IN_FLIGHT
 from app.session import Session
 from app.theme import Text, state_word
 from app.widgets import Question, ask_reason, column, label, opened, set_role
+from app.wizards.new_work_order import replan
 from engine.control.holds import Node
 from engine.ids import new_id
 from engine.states import AttemptState, NodeKind, Purpose, TaskState, Verdict
@@ -31,6 +32,8 @@ async def decide(session: Session, word: str, story: WorkOrderStory, parent: QWi
             await _validate_again(session, story, name, parent)
         case "validate":
             await _judge(session, story, name, parent)
+        case "replan":
+            await replan(parent, session, story)
         case "ask_again":
             await _ask_again(session, story)
         case "cancel":

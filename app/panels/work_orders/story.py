@@ -62,6 +62,7 @@ CHOICES = (
     Choice("ask_again", "Ask again", "Plan the waiting stage afresh and ask for its approval", Role.PRIMARY),
     Choice("validate_again", "Validate again…", "Have the result judged by a new validation"),
     Choice("allow_correction", "Allow one more correction…", "Let the work be corrected once more"),
+    Choice("replan", "Replan…", "End it, and put a new work order in its place that is filled in from it"),
     Choice("reject", "Reject…", "Reject the work; the work order ends"),
     Choice("cancel", "Cancel…", "End it; what runs is stopped and becomes UNKNOWN", Role.DANGER),
 )
