@@ -154,7 +154,7 @@ class ScheduledBackups:
         path, error = await self._make(self._schedule)
         surplus = await self._storage.write(record_run, path, error)
         self._known = False
-        await asyncio.to_thread(_remove, surplus)
+        await asyncio.to_thread(_remove, surplus, self._storage.instance_id)
         return True
 
     async def _make(self, schedule: BackupSchedule) -> tuple[str, str]:
@@ -180,10 +180,10 @@ class ScheduledBackups:
             await self._clock.sleep(LONGEST_SLEEP_MS)
 
 
-def _remove(paths: tuple[str, ...]) -> None:
-    """Remove backups; renamed first, so that what a kill leaves of one is not taken for a backup."""
+def _remove(paths: tuple[str, ...], instance: str) -> None:
+    """Remove backups; renamed first, so that what a kill leaves of one is taken for unfinished and removed later."""
     for path in map(Path, paths):
-        gone = path.with_name(f"{path.name}{UNFINISHED}-removed")
+        gone = path.with_name(f"{path.name}{UNFINISHED}-{instance}")
         try:
             path.rename(gone)
             shutil.rmtree(gone)

@@ -27,7 +27,7 @@ from engine.dispatch.planning import SECRET_KEY_FILE
 from engine.errors import DiskFault, DiskFull, FolderNotUsable, PraxisError
 from engine.files import flush_folder, replace_file
 from engine.instants import Instant, format_instant
-from engine.storage.connections import DATABASE_FILE, connect, connect_reader, storage_error
+from engine.storage.connections import DATABASE_FILE, connect, connect_reader, damaged, storage_error
 from engine.storage.transaction import Rx
 from engine.version import VERSION
 
@@ -65,9 +65,13 @@ def take_backup(folder: Path, place: Path, *, now: Instant, watch: Watch | None 
     watch = watch or Watch()
     source = folder / DATABASE_FILE
     moment = _compact(now)
-    unfinished = place / f"{NAME_PREFIX}{moment}{UNFINISHED}-{os.getpid()}"
     try:
         place.mkdir(parents=True, exist_ok=True)
+        mark = f"{UNFINISHED}-{_instance(source)}"
+        # One process owns this data, so what bears its mark is of a backup that was killed.
+        for left in place.glob(f"*{mark}"):
+            shutil.rmtree(left, ignore_errors=True)
+        unfinished = place / f"{NAME_PREFIX}{moment}{mark}"
         unfinished.mkdir(mode=0o700)
         try:
             made = _fill(folder, source, unfinished, now, watch)
@@ -238,6 +242,14 @@ def _growth(path: Path, total: int, watch: Watch) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+def _instance(path: Path) -> str:
+    with closing(connect_reader(path)) as database:
+        row = database.execute("SELECT value FROM meta WHERE key = 'instance_id'").fetchone()
+    if row is None:
+        raise damaged(path, "it has lost its identity")
+    return str(row[0])
 
 
 def _size_of(database: sqlite3.Connection) -> int:

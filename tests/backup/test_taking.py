@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import stat
 import threading
 from collections.abc import Callable
@@ -26,6 +27,9 @@ from engine.errors import BackupNotGood, Cancelled, DiskFull, FolderNotUsable
 from engine.storage import Storage, Subject, Tx
 from engine.storage.connections import DATABASE_FILE, connect
 from tests.backup.conftest import House, alter, head, row
+from tests.storage.support import python
+
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 LONG = pytest.mark.skipif(
     os.environ.get("HYPOTHESIS_PROFILE") != "long", reason="with HYPOTHESIS_PROFILE=long"
@@ -307,6 +311,39 @@ async def test_cancelling_reaches_a_long_check(house: House) -> None:
     with closing(database), pytest.raises(Cancelled), watch.interrupts(database):
         database.execute(endless).fetchall()
     timer.join()
+
+
+BACKS_UP_AND_DIES = """
+import os, sys
+from pathlib import Path
+from engine.backup import Stage, Watch, take_backup
+
+folder, place, stage, kill = Path(sys.argv[1]), Path(sys.argv[2]), Stage(sys.argv[3]), int(sys.argv[4])
+
+def tell(progress):
+    if progress.stage is stage:
+        os.kill(os.getpid(), kill)
+
+take_backup(folder, place, now=1788998500000, watch=Watch(tell))
+"""
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("stage", [Stage.DATABASE, Stage.BLOBS, Stage.DIGESTS])
+async def test_e80_a_killed_backup_is_none_and_the_next_one_clears_it_away(
+    house: House, stage: Stage
+) -> None:
+    house.place.mkdir()
+    foreign = house.place / "praxis-20260101T000000000Z.unfinished-somebody-else"
+    foreign.mkdir()
+    child = python(BACKS_UP_AND_DIES, house.folder, house.place, stage.value, int(KILL))
+    _, err = child.communicate(timeout=60)
+    assert child.returncode not in (0, 1), err
+    assert len(list(house.place.iterdir())) == 2
+    assert list_copies(house.folder, [house.place]) == ()
+    made = house.take()
+    assert verify_backup(made.path).good
+    assert {path.name for path in house.place.iterdir()} == {made.path.name, foreign.name}
 
 
 async def test_unfinished_backups_are_not_listed(house: House, clock: ManualClock) -> None:
