@@ -18,6 +18,9 @@ from engine.execution.blobs import Blob, BlobStore
 from engine.execution.record import KeptBlob
 from engine.storage.connections import DATABASE_FILE, connect
 from tests.ledger import PERSON, Ledger
+from tests.storage.conftest import small_disk
+
+__all__ = ["small_disk"]
 
 
 @dataclass

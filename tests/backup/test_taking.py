@@ -155,6 +155,24 @@ async def test_too_little_room_is_said_before_anything_is_written(
     assert list(house.place.iterdir()) == []
 
 
+async def test_a_disk_that_fills_up_meanwhile_is_said_and_nothing_is_left(
+    house: House, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a backup that does not fit, and for a restore that does not."""
+    monkeypatch.setattr("engine.backup.taking.require_room", lambda *_: None)
+    monkeypatch.setattr("engine.backup.restoring.require_room", lambda *_: None)
+    made = house.take()
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 700_000)
+    with pytest.raises(DiskFull):
+        take_backup(house.folder, small_disk / "backups", now=house.clock.now())
+    assert list((small_disk / "backups").iterdir()) == []
+    with pytest.raises(DiskFull):
+        house.restore(made.path, small_disk / "data")
+    left = {path.name for path in (small_disk / "data").iterdir()}
+    assert left <= {"owner.lock"}
+
+
 async def test_a_lost_kept_file_is_named_and_does_not_prevent_a_backup(house: House) -> None:
     """It is not good, it says why, and it is still the best that there is to restore."""
     gone = house.folder / "blobs" / house.blobs[0].sha256[:2] / house.blobs[0].sha256
