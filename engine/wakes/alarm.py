@@ -34,6 +34,7 @@ from engine.wakes.sinks import Sink, external
 from engine.wakes.store import Transaction, WakeStore
 from engine.wakes.times import Duration, TimeText, absolute, duration
 from engine.wakes.values import (
+    SERIES_LIVE,
     Booked,
     CancelResult,
     CatchUp,
@@ -531,7 +532,8 @@ class AlarmClock:
     def _book_clean_up(self, tx: Transaction, now: Instant) -> None:
         """See to it that the clean-up is booked as the settings say, or not at all."""
         every = self._settings.clean_up_every_ms
-        present = self._store.series.by_key(tx, OWN_WORKSPACE, CLEAN_UP_KIND, now + 1)
+        live = self._store.series.list(tx, OWN_WORKSPACE, SERIES_LIVE, None, LARGEST_PAGE)
+        present = next((series for series in live if series.kind == CLEAN_UP_KIND), None)
         if every is None:
             if present is not None:
                 self._series.end(tx, present, ENGINE, "switched off", now)
@@ -545,7 +547,6 @@ class AlarmClock:
                 actor=ENGINE,
                 every=every,
                 kind=CLEAN_UP_KIND,
-                key=CLEAN_UP_KIND,
             )
             creating.create(tx, request, now=now)
         elif rule_from_json(present.rule).shortest_period() != every:

@@ -288,11 +288,13 @@ def json_text(value: Json, name: str) -> str:
     """The stored text of a JSON value; anything that is not JSON, or too large, is an `InvalidValue`."""
     _require_json(value, name, 0)
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    if len(text.encode("utf-8", "surrogatepass")) > MOST_JSON_BYTES:
+    # Lone surrogates, as in a file name that is not Unicode, become JSON escapes and come back as they were.
+    stored = text.encode("utf-8", "backslashreplace")
+    if len(stored) > MOST_JSON_BYTES:
         raise InvalidValue(
             f"{name} is larger than {MOST_JSON_BYTES} bytes.", do="Store it elsewhere and hand over where."
         )
-    return text
+    return stored.decode()
 
 
 def require_name(value: object, name: str) -> str:

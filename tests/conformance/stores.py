@@ -64,7 +64,9 @@ class ReadThenWriteStore(SqliteWakeStore):
         seen = await self.read(
             lambda rx: [
                 row["seq"]
-                for row in rx.all("SELECT seq FROM wake WHERE armed_at IS NOT NULL ORDER BY armed_at, seq LIMIT ?", (8,))
+                for row in rx.all(
+                    "SELECT seq FROM wake WHERE armed_at IS NOT NULL ORDER BY armed_at, seq LIMIT ?", (8,)
+                )
             ]
         )
 

@@ -130,7 +130,9 @@ async def test_without_a_policy_there_is_no_alarm_clock(world: World) -> None:
 # ------------------------------------------------------------------------------------------------ repeats
 
 
-async def test_s01_a_request_key_answers_within_its_window_and_independently_of_clean_up(world: World) -> None:
+async def test_s01_a_request_key_answers_within_its_window_and_independently_of_clean_up(
+    world: World,
+) -> None:
     alarm = world.make()
     first = await world.book(alarm, key="R", at=world.clock.now())
     again = await world.book(alarm, key="R", at=first.due_at)
@@ -207,7 +209,9 @@ async def test_s30_a_repeat_is_answered_after_its_deadline_too(world: World) -> 
 
 
 @pytest.mark.parametrize(
-    "other", [{"in_": "2h"}, {"intent": 2}, {"kind": "other"}, {"lane": "M"}, {"every": "1h", "in_": None}], ids=str
+    "other",
+    [{"in_": "2h"}, {"intent": 2}, {"kind": "other"}, {"lane": "M"}, {"every": "1h", "in_": None}],
+    ids=str,
 )
 async def test_s31_the_same_key_with_other_content_is_refused(world: World, other: dict[str, Any]) -> None:
     alarm = world.make()

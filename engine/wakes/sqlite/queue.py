@@ -287,7 +287,9 @@ class SqliteQueue:
         """The earliest instant at which something is to be done: due, deadline, or lease end of others."""
         found = [
             *(
-                tx.all("SELECT armed_at FROM wake WHERE armed_at IS NOT NULL ORDER BY armed_at, expired, seq LIMIT 1")
+                tx.all(
+                    "SELECT armed_at FROM wake WHERE armed_at IS NOT NULL ORDER BY armed_at, expired, seq LIMIT 1"
+                )
                 if claims
                 else ()
             ),

@@ -163,7 +163,9 @@ class SqliteWakes:
 
     def gauges(self, tx: Rx, now: Instant) -> Gauges:
         """Counts for the metrics."""
-        armed = tx.one("SELECT armed_at FROM wake WHERE armed_at IS NOT NULL ORDER BY armed_at, expired, seq LIMIT 1")
+        armed = tx.one(
+            "SELECT armed_at FROM wake WHERE armed_at IS NOT NULL ORDER BY armed_at, expired, seq LIMIT 1"
+        )
         return Gauges(
             live=_number(tx, "SELECT count(*) FROM wake WHERE state IN ('pending', 'firing')"),
             dead=_number(tx, "SELECT count(*) FROM wake WHERE state = 'dead'"),
