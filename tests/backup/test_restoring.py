@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import stat
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from engine.backup import CopyKind, compare, list_copies, restore, take_backup, undo_restore
+from engine.backup import CopyKind, list_copies, restore, take_backup, undo_restore
 from engine.backup.aftermath import acknowledge_restore
 from engine.clock import ManualClock
 from engine.clock_watch import Reading
@@ -22,7 +20,6 @@ from engine.control.holds import WHOLE_ENGINE, resume
 from engine.errors import (
     BackupNotGood,
     Cancelled,
-    DatabaseDamaged,
     DatabaseNewer,
     FolderInUse,
     FolderNotUsable,
@@ -34,14 +31,12 @@ from engine.errors import (
 from engine.files import replace_file
 from engine.scheduling.claims import claim_tasks
 from engine.storage import Storage, swap
-from engine.storage.connections import DATABASE_FILE, connect
+from engine.storage.connections import DATABASE_FILE
 from engine.storage.journal import verify_journal
 from engine.storage.schema import Migration, shipped_migrations
-from tests.backup.conftest import House, alter, head, row, rows
+from tests.backup.conftest import House, alter, row, rows
 from tests.ledger import LEASE, PERSON, Ledger
-from tests.storage.support import digest, python
-
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+from tests.storage.support import digest
 
 
 async def _state(ledger: Ledger, order: str) -> tuple[str, str, str]:
@@ -502,164 +497,3 @@ async def test_p17_a_held_database_is_put_back(house: House, monkeypatch: pytest
             house.restore(made.path)
     assert digest(house.folder) == before
     house.restore(made.path)
-
-
-# ------------------------------------------------------------------------------------------- kills
-
-
-class Killed(BaseException):
-    """Stands for the end of the process, as far as the files can tell."""
-
-
-POINTS = [
-    "staged",
-    "decided",
-    f"aside {DATABASE_FILE}",
-    "aside secret.key",
-    "placed secret.key",
-    f"placed {DATABASE_FILE}",
-    "noted",
-    "done",
-]
-
-RESTORES_AND_DIES = """
-import os, sys
-from pathlib import Path
-from engine.backup import restore
-from engine.clock import ManualClock
-from tests.ledger import PERSON
-
-folder, source, point, kill = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-
-def reached(name):
-    if name == point:
-        os.kill(os.getpid(), kill)
-
-restore(folder, source, actor=PERSON, clock=ManualClock(1788998500000), reached=reached)
-print("survived")
-"""
-
-
-@pytest.mark.crash
-@pytest.mark.parametrize("point", POINTS)
-async def test_e82_a_kill_leaves_the_old_or_the_new(house: House, point: str) -> None:
-    """Whoever opens the folder next finds one of them whole, and the other one kept if it is the new."""
-    made = house.take()
-    await house.ledger.submit("/three", title="Third")
-    await house.close()
-    (house.folder / "secret.key").write_bytes(b"n" * 32)
-    old = head(house.folder)
-    child = python(RESTORES_AND_DIES, house.folder, made.path, point, int(KILL))
-    out, err = child.communicate(timeout=60)
-    assert child.returncode not in (0, 1), err
-    assert "survived" not in out
-    ledger = await house.reopen()
-    kept = await ledger.one("SELECT hash FROM journal WHERE sequence = ?", made.journal_sequence)
-    assert kept["hash"] == made.journal_hash
-    titles = {one["title"] for one in await ledger.all("SELECT title FROM work_order")}
-    key = (house.folder / "secret.key").read_bytes()
-    if point == "staged":
-        assert titles == {"First", "Second", "Third"}
-        assert key == b"n" * 32
-        assert not list((house.folder / swap.ASIDE_FOLDER).glob("*"))
-    else:
-        assert titles == {"First", "Second"}
-        assert key == (made.path / "secret.key").read_bytes()
-        (aside,) = (house.folder / swap.ASIDE_FOLDER).iterdir()
-        assert head(aside) == old
-        assert (aside / "secret.key").read_bytes() == b"n" * 32
-    assert not (house.folder / swap.MARKER_FILE).exists()
-    assert not (house.folder / swap.STAGE_FOLDER).exists()
-    assert (await ledger.read(verify_journal)).sound
-
-
-@pytest.mark.parametrize("first", POINTS[1:])
-async def test_e82_kills_while_finishing_a_restore_do_no_harm(house: House, first: str) -> None:
-    """The moves are begun, killed, and then killed again at every later point."""
-    made = house.take()
-    await house.close()
-    old = head(house.folder)
-
-    def die_at(point: str) -> Callable[[str], None]:
-        def reached(name: str) -> None:
-            if name == point:
-                raise Killed
-
-        return reached
-
-    with pytest.raises(Killed):
-        house.restore(made.path, reached=die_at(first))
-    if first != "done":
-        said = json.loads((house.folder / swap.MARKER_FILE).read_bytes())
-        for point in POINTS[POINTS.index(first) :]:
-            try:
-                swap._carry_out(house.folder, said["aside"], said["note"], die_at(point))
-            except Killed:
-                continue
-    ledger = await house.reopen()
-    assert (await ledger.one("SELECT kind FROM hold WHERE released_at IS NULL"))["kind"] == "RESTORE"
-    (aside,) = (house.folder / swap.ASIDE_FOLDER).iterdir()
-    assert head(aside) == old
-
-
-async def test_a_marker_without_its_stage_opens_nothing(house: House) -> None:
-    """Somebody has cleaned up by hand in the middle of a restore: say so, and make no empty database."""
-    made = house.take()
-    await house.close()
-
-    def die(name: str) -> None:
-        if name == f"aside {DATABASE_FILE}":
-            raise Killed
-
-    with pytest.raises(Killed):
-        house.restore(made.path, reached=die)
-    shutil.rmtree(house.folder / swap.STAGE_FOLDER)
-    with pytest.raises(DatabaseDamaged, match="has been removed"):
-        await Storage.open(house.folder, clock=house.clock)
-    (house.folder / swap.MARKER_FILE).write_text("{")
-    with pytest.raises(DatabaseDamaged, match="cannot be read"):
-        await Storage.open(house.folder, clock=house.clock)
-    assert not (house.folder / DATABASE_FILE).exists()
-
-
-# ------------------------------------------------------------------------------------------- comparing
-
-
-async def test_comparing_finds_where_two_histories_part(house: House, tmp_path: Path) -> None:
-    """After a restore both sides have rows that the other has not."""
-    first = house.take()
-    await house.ledger.run(house.waiting)
-    second = house.take()
-    await house.close()
-    house.restore(first.path)
-    await house.reopen()
-    found = compare(house.folder, second.path / DATABASE_FILE)
-    assert found.same_instance
-    assert found.common_sequence == first.journal_sequence
-    assert found.rows_of_copy == second.journal_sequence - first.journal_sequence
-    assert found.rows_lost > 0
-    assert found.effects == ()
-    assert {one.actor for one in found.decisions} == {"ada"}
-
-
-async def test_comparing_with_data_of_another_instance(house: House, tmp_path: Path) -> None:
-    other = await Ledger.open(tmp_path / "other", house.clock)
-    await other.submit(title="Theirs")
-    await other.close()
-    made = house.take()
-    found = compare(tmp_path / "other", made.path / DATABASE_FILE)
-    assert not found.same_instance
-    assert found.common_sequence == 0
-    assert [order.title for order in found.orders] == ["Theirs"]
-
-
-async def test_comparing_reads_while_the_owner_writes_and_changes_nothing(house: House) -> None:
-    made = house.take()
-    await house.ledger.submit("/three", title="Third")
-    found = compare(house.folder, made.path / DATABASE_FILE)
-    assert [order.title for order in found.orders] == ["Third"]
-    assert found.rows_of_copy == 0
-    assert found.new_schema == ()
-    with closing(connect(house.folder / DATABASE_FILE, "ro")) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
-    assert (house.folder / f"{DATABASE_FILE}-wal").exists()
