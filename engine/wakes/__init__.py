@@ -4,7 +4,7 @@ It is a library of its own: a store for the rows, a clock, a policy, and sinks b
 never early, at equality, normally within 50 ms; after downtime late, never lost. To embed it::
 
     clock = SystemClock()
-    storage = await Storage.open(folder, clock=clock)           # any WakeStore will do; this one is SQLite
+    storage = await Storage.open(folder, clock=clock)           # the data folder that will hold the wakes
     you = Actor(ActorKind.PERSON, "you")
 
     def book(tx, wake):                                         # effect and fired commit together: exactly once
