@@ -62,7 +62,13 @@ def start(options: Options, tell: Callable[[str], None]) -> int:
 
         return event_loop.run(partial(take_screenshots, app, options.screenshots, seed), app)
     if options.tour:
-        return event_loop.run(partial(_tour_without_display, app, options.data, tell), app)
+        if options.data is not None:
+            tell(
+                f"No display was found, so no window can show {options.data}. Nothing was opened or changed. "
+                "Use praxis with --data, or leave --data out for the guided tour in a folder of its own."
+            )
+            return InvalidValue.exit_code
+        return event_loop.run(partial(_tour_without_display, app, tell), app)
     clock: Clock | None = None
     if options.clock_script is not None:
         try:
@@ -333,15 +339,18 @@ async def picture(window: MainWindow, file: Path) -> None:
         )
 
 
-async def _tour_without_display(app: QApplication, data: Path | None, tell: Callable[[str], None]) -> int:
-    """Run the guided tour where nobody can see it, and leave its story and pictures in a folder."""
+async def _tour_without_display(app: QApplication, tell: Callable[[str], None]) -> int:
+    """Run the guided tour where nobody can see it, and leave its story and pictures in a folder.
+
+    It approves, runs and decides by itself, so it never works on anybody's data: it makes its own.
+    """
     from app.tour import run_tour
 
     folder = Path(tempfile.mkdtemp(prefix="praxis-console-tour-"))
     tell(
         f"No display was found: the guided tour runs without one and writes its story and pictures to {folder}"
     )
-    async with open_console(app, (data or folder / "data").absolute()) as window:
+    async with open_console(app, folder / "data") as window:
         window.show()
         await run_tour(window, window.session, folder)
     tell(f"The tour has ended. Look at {folder}")

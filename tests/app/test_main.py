@@ -249,6 +249,13 @@ def test_the_tour_without_a_display_names_its_folder(
     assert all(str(toured[0]) in line for line in said)
 
 
+def test_the_tour_without_a_display_never_acts_on_given_data(qapp: QApplication, tmp_path: Path) -> None:
+    said: list[str] = []
+    assert main.start(Options(data=tmp_path / "data", tour=True), said.append) == 2
+    assert not (tmp_path / "data").exists()
+    assert "Nothing was opened or changed" in said[0]
+
+
 def test_the_option_for_pictures(qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def seed(engine: Engine, scratch: Path) -> None:
         assert await engine.inbox() == ()
