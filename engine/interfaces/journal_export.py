@@ -69,9 +69,18 @@ async def export_file(
 ) -> int:
     """Write the journal to a file, which appears only when it is whole; returns the number of rows.
 
-    ``progress`` gets the number of rows written so far, now and then. Raises `InvalidValue` if the file cannot
-    be written.
+    A file that was there is replaced; through a link, the file that it leads to. ``progress`` gets the number of
+    rows written so far, now and then. Raises `InvalidValue` if the file cannot be written, or is no file: a
+    device or a pipe would be replaced as well, not written to.
     """
+    if target.exists() and not target.is_file():
+        raise InvalidValue(
+            f"{target} is a {'folder' if target.is_dir() else 'device or pipe'}, not a file.",
+            means="It was left as it is.",
+            do="Name a file.",
+            file=str(target),
+        )
+    target = target.resolve()
     count = -1 if form is ExportForm.CSV else 0
     temporary = target.with_name(f"{target.name}.new")
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -378,6 +380,22 @@ def test_a_journal_file_that_cannot_be_written_is_told(
 ) -> None:
     praxis("submit", order_file())
     assert praxis("journal", "export", "-o", str(tmp_path / "no" / "j"), ok=False).code == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipe in a folder")
+def test_the_journal_replaces_files_only(praxis: Praxis, order_file: Any, tmp_path: Path) -> None:
+    praxis("submit", order_file())
+    pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "file"
+    os.mkfifo(pipe)
+    for target in (pipe, tmp_path):
+        ran = praxis("journal", "export", "-o", str(target), ok=False)
+        assert (ran.code, ran.out) == (2, "")
+    assert pipe.is_fifo()
+    file.write_text("old")
+    link.symlink_to(file)
+    praxis("journal", "export", "-o", str(link))
+    assert link.is_symlink()
+    assert file.read_text().startswith('{"sequence": 1,')
 
 
 # --------------------------------------------------------------------------------------------------------- names
