@@ -80,8 +80,15 @@ def take_up_by_person(tx: Tx, work_order_id: str, actor: Actor, now: Instant) ->
 
 
 def handoffs_of(rx: Rx, work_order_id: str) -> list[sqlite3.Row]:
-    """Every handoff of a work order, oldest first."""
-    return rx.all("SELECT * FROM handoff WHERE work_order_id = ? ORDER BY written_at, id", (work_order_id,))
+    """Every handoff of a work order with ordinal and purpose of both stages, oldest first."""
+    return rx.all(
+        """SELECT handoff.*, source.ordinal AS from_ordinal, source.purpose AS from_purpose,
+             target.ordinal AS to_ordinal, target.purpose AS to_purpose
+           FROM handoff JOIN task AS source ON source.id = handoff.from_task_id
+           LEFT JOIN task AS target ON target.id = handoff.to_task_id
+           WHERE handoff.work_order_id = ? ORDER BY handoff.written_at, handoff.id""",
+        (work_order_id,),
+    )
 
 
 def _open(tx: Tx, attempt_id: str) -> sqlite3.Row | None:

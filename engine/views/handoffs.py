@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
+from engine.states import Purpose
 from engine.storage import Rx
 from engine.validation.handoffs import handoffs_of
 from engine.views.rows import actor_of
@@ -25,8 +26,12 @@ def _handoff(row: sqlite3.Row) -> HandoffRow:
     return HandoffRow(
         id=row["id"],
         from_task_id=row["from_task_id"],
+        from_ordinal=row["from_ordinal"],
+        from_purpose=Purpose(row["from_purpose"]),
         from_attempt_id=row["from_attempt_id"],
         to_task_id=row["to_task_id"],
+        to_ordinal=row["to_ordinal"],
+        to_purpose=Purpose(row["to_purpose"]) if row["to_purpose"] is not None else None,
         evidence_id=row["evidence_id"],
         evidence_sha256=row["evidence_sha256"],
         summary=row["summary"],

@@ -257,8 +257,12 @@ class HandoffRow:
 
     id: str
     from_task_id: str
+    from_ordinal: int
+    from_purpose: Purpose
     from_attempt_id: str
     to_task_id: str | None
+    to_ordinal: int | None
+    to_purpose: Purpose | None
     evidence_id: str | None
     evidence_sha256: str | None
     summary: str

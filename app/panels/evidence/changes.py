@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QSplitter, QWidget
+from shiboken6 import isValid
 
+from app.panels.evidence.diff_view import DiffView
+from app.panels.evidence.log_view import Spawn
 from app.panels.evidence.observed import change_words, head_words
 from app.panels.inbox.sections import Notice
 from app.panels.inbox.sheet import short_digest, size_text
@@ -16,6 +19,7 @@ from app.panels.words import plain_tip
 from app.theme import Look, Shape, Text, Tone
 from app.widgets import column, label, number, spoken
 from engine.execution.evidence import Evidence, FileChange, FileFacts, WorkspaceChanges
+from engine.execution.since import FileComparison
 from engine.workspace.manifest import EntryKind
 
 CHANGE_LOOKS = {
@@ -24,6 +28,9 @@ CHANGE_LOOKS = {
     "removed": Look("removed", Tone.WARN, Shape.DASH),
 }
 _SAID = 20
+
+Compare = Callable[[str, FileChange], Awaitable[FileComparison]]
+"""Finds both texts of a file that an attempt changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +83,13 @@ def change_model(parent: QObject) -> RowModel[ChangeRow]:
 
 
 class ChangesView(QWidget):
-    """Shows the changes of an `Evidence`."""
+    """Shows the changes of an `Evidence`, and how the chosen file differs where its texts are found."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, spawn: Spawn, compare: Compare, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._spawn, self._compare = spawn, compare
+        self._attempt = ""
+        self._wanted: tuple[str, str] | None = None
         self._model = change_model(self)
         lines = column(self, margins=(18, 14, 18, 14), gap=8)
         self._count = label("", Text.STRONG, wrap=True, selectable=True, parent=self)
@@ -95,7 +105,16 @@ class ChangesView(QWidget):
             self._model, "Changed paths of the workspace", (13, 44, 24), self
         )
         self._table.setItemDelegateForColumn(0, BadgeDelegate(self._look_at, self._table))
-        lines.addWidget(self._table, 1)
+        self._table.chosen.connect(self._on_chosen)
+        self._diff = DiffView(self, fills=True)
+        self._split = QSplitter(Qt.Orientation.Vertical, self)
+        self._split.setChildrenCollapsible(False)
+        self._split.addWidget(self._table)
+        self._split.addWidget(self._diff)
+        self._split.setStretchFactor(0, 1)
+        self._split.setStretchFactor(1, 1)
+        self._split.setSizes([200, 300])
+        lines.addWidget(self._split, 1)
         self._room = QWidget(self)
         lines.addWidget(self._room, 1)
 
@@ -104,8 +123,14 @@ class ChangesView(QWidget):
         """The listed changes."""
         return self._model
 
-    def show_evidence(self, evidence: Evidence) -> None:
+    @property
+    def diff(self) -> DiffView:
+        """The difference of the chosen file."""
+        return self._diff
+
+    def show_evidence(self, attempt_id: str, evidence: Evidence) -> None:
         """Show what another run changed."""
+        self._attempt = attempt_id
         changes = evidence.workspace
         if changes is None:
             self._count.setText("The workspace was not compared.")
@@ -117,7 +142,7 @@ class ChangesView(QWidget):
         outside = [f"{one.kind}  {spoken(one.path)}" for one in evidence.outside]
         self._outside.say(_listed("Changed outside the workspace during this run:", outside), Tone.BAD)
         others = [spoken(path) for path in evidence.by_others]
-        self._others.say(_listed("Changed by others while it ran:", others), Tone.WARN)
+        self._others.say(_by_others(others), Tone.WARN)
         lacks = list(changes.shortcomings) if changes is not None else []
         rows = change_rows(changes)
         total = sum(changes.counts) if changes is not None else 0
@@ -126,8 +151,9 @@ class ChangesView(QWidget):
                 f"{number(len(rows))} of {number(total)} changes are listed; the manifests hold all."
             )
         self._shortcomings.say("\n".join(lacks), Tone.NEUTRAL)
+        self._diff.forget()
         self._model.replace(rows, complete=True)
-        self._table.setVisible(bool(rows))
+        self._split.setVisible(bool(rows))
         self._room.setVisible(not rows)
 
     def show_nothing(self, running: bool) -> None:
@@ -140,8 +166,22 @@ class ChangesView(QWidget):
         for notice in (self._outside, self._others, self._shortcomings):
             notice.say("", Tone.NEUTRAL)
         self._model.replace((), complete=True)
-        self._table.hide()
+        self._split.hide()
         self._room.show()
+
+    def _on_chosen(self, place: int) -> None:
+        if place < 0:
+            self._wanted = None
+            self._diff.forget()
+            return
+        chosen = self._model.row(place)
+        self._wanted = (self._attempt, chosen.path)
+        self._spawn(self._read_file(self._wanted, chosen.change), "compare a file")
+
+    async def _read_file(self, wanted: tuple[str, str], change: FileChange) -> None:
+        found = await self._compare(wanted[0], change)
+        if isValid(self) and wanted == self._wanted:
+            self._diff.show_comparison(found)
 
     def _look_at(self, place: int) -> Look:
         return CHANGE_LOOKS[self._model.row(place).kind]
@@ -171,6 +211,14 @@ def _tip(path: str, before: FileFacts | None, after: FileFacts | None) -> str:
             digest = f", sha256 {facts.sha256}" if facts.sha256 else ""
             lines.append(f"{word}: {facts.kind}, {number(facts.size)} bytes, mode {facts.mode:o}{digest}")
     return plain_tip(*lines)
+
+
+def _by_others(paths: Sequence[str]) -> str:
+    """What others provably changed, and what of that cannot be known (B-029)."""
+    if not paths:
+        return ""
+    said = _listed("Workspace changed by others between the step before and the end of this run:", paths)
+    return f"{said}\nWhat others changed while the command ran cannot be told from its own changes."
 
 
 def _listed(head: str, items: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from app.panels.evidence.changes import ChangesView, count_of
 from app.panels.evidence.judged import JudgedView
 from app.panels.evidence.output import OutputView
 from app.panels.evidence.row_text import card, describe, explain
+from app.panels.evidence.staleness import StalenessStrip
 from app.panels.evidence.summary import SummaryView
 from app.panels.inbox.inline_button import InlineButton
 from app.panels.prose import prose
@@ -28,11 +29,11 @@ from app.panels.rows import (
     side_by_side,
 )
 from app.panels.words import folder_name, order_name, stage_name
-from app.panels.work_orders.attempt_words import IN_FLIGHT, attempt_look
+from app.panels.work_orders.attempt_words import IN_FLIGHT, attempt_look, verdict_look
 from app.panels.work_orders.decisions import stop
 from app.session import Changes, Selection, Session
 from app.shell.pages import PageView
-from app.theme import Text, look_of
+from app.theme import Text
 from app.widgets import Badge, EmptyState, Role, button, column, frame, label, number, row, rule
 from engine.errors import InvalidValue, NotFound
 from engine.execution.blobs import BlobStore
@@ -180,6 +181,10 @@ class EvidencePage(PageView):
             "Open work order", "Show the story that this run belongs to", self._open_order
         )
         second.addWidget(self._order)
+        self._unknown = InlineButton(
+            "Decide…", "Look at what is known of this UNKNOWN and decide", self._open_unknown
+        )
+        second.addWidget(self._unknown)
         second.addStretch(1)
         self._stop = button(
             "Stop…", "Stop this run now; it becomes UNKNOWN", self._stop_pressed, role=Role.DANGER
@@ -187,13 +192,15 @@ class EvidencePage(PageView):
         second.addWidget(self._stop)
         head.addLayout(second)
         lines.addLayout(head)
+        self._stale_strip = StalenessStrip(session.times, self._tasks.spawn, session.engine.workspace_since)
+        lines.addWidget(self._stale_strip)
         self._tabs = QTabWidget()
         self._tabs.setDocumentMode(True)
         self._tabs.setAccessibleName("Parts of the evidence")
         self._summary = SummaryView(session.times, self._tasks.spawn, session.engine.verify_blob)
         self._output = OutputView(self._tasks.spawn)
         self._artifacts = ArtifactsView(self._tasks.spawn, self._blobs.path, session.engine.verify_blob)
-        self._changes = ChangesView()
+        self._changes = ChangesView(self._tasks.spawn, session.engine.compare_file)
         self._judged = JudgedView(session.times, self.show_subject)
         for name, part in (
             ("Summary", self._summary),
@@ -243,7 +250,7 @@ class EvidencePage(PageView):
             self._list.choose(0)
 
     def _on_changes(self, changes: Changes) -> None:
-        if not changes.touches("attempt", "evidence", "validation", "delivery", "task"):
+        if not changes.touches("attempt", "evidence", "validation", "delivery", "task", "handoff"):
             return
         self._touched |= changes.ids("attempt")
         self._stale = True
@@ -311,14 +318,19 @@ class EvidencePage(PageView):
         judged = view.validation is not None and view.validation.attempt_id == attempt.id
         self._badges[1].setVisible(judged)
         if judged and view.validation is not None:
-            verdict = look_of(view.validation.outcome)
-            self._badges[1].show_word(f"validation {verdict.word}", verdict.tone, verdict.shape)
+            self._badges[1].show_look(verdict_look(view.validation))
             self._badges[1].setToolTip("The verdict of its validation, by the criteria fixed beforehand")
-        self._badges[0].setToolTip("What was observed of the process")
+        self._badges[0].setToolTip(
+            "What was observed of the process"
+            if attempt.decided_by is None
+            else "What a person decided; it was not observed"
+        )
+        self._unknown.setVisible(attempt.state is AttemptState.UNKNOWN)
         self._facts.setText(stage_name(attempt.number, attempt.purpose))
         self._stop.setVisible(attempt.state in IN_FLIGHT and attempt.stop_requested_at is None)
         self._summary.show_view(view, evidence)
         self._output.show_view(view)
+        self._stale_strip.show_view(view)
         if before != view:
             self._show_files(view, evidence)
             self._judged.show_view(view)
@@ -336,7 +348,7 @@ class EvidencePage(PageView):
         kept = sum(1 for blob in view.blobs if blob.role == "artifact")
         self._tabs.setTabText(_ARTIFACTS, f"Artifacts ({kept})" if kept else "Artifacts")
         if evidence is not None:
-            self._changes.show_evidence(evidence)
+            self._changes.show_evidence(view.attempt.id, evidence)
             self._tabs.setTabText(_CHANGES, f"Changes ({number(count_of(evidence))})")
         else:
             self._changes.show_nothing(view.evidence is None)
@@ -347,6 +359,10 @@ class EvidencePage(PageView):
     def _open_order(self) -> None:
         if self._view is not None:
             self._session.open_page("work_orders", self._view.attempt.work_order_id)
+
+    def _open_unknown(self) -> None:
+        if self._view is not None:
+            self._session.open_page("unknown", self._view.attempt.id)
 
     def _stop_pressed(self) -> None:
         if self._view is not None:

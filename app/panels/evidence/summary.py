@@ -26,12 +26,18 @@ from app.panels.inbox.sheet import Fact, short_digest
 from app.panels.prose import prose
 from app.panels.rows import TickingLabel
 from app.panels.words import span_words, units
-from app.panels.work_orders.attempt_words import IN_FLIGHT, attempt_look, attempt_sentence, cost_words
+from app.panels.work_orders.attempt_words import (
+    IN_FLIGHT,
+    attempt_look,
+    attempt_sentence,
+    cost_words,
+    handoff_words,
+)
 from app.theme import Text, Tone
 from app.widgets import Badge, CommandText, SectionLabel, Times, column, label, row, spoken
 from engine.canonical import canonical_digest
 from engine.execution.evidence import Evidence
-from engine.views.values import AttemptRow, EvidenceView
+from engine.views.values import AttemptRow, EvidenceView, HandoffRow
 
 _LOOK_MS = 1000
 
@@ -103,9 +109,10 @@ class SummaryView(QScrollArea):
         self._claimed = Facts("Claimed by the command", body)
         self._settled = Facts("Limits and cost", body)
         self._program = Facts("Program and inputs", body)
+        self._handoffs = Facts("Handoffs", body)
         first, second = QWidget(body), QWidget(body)
         for side, parts in (
-            (first, (self._observed, self._tree)),
+            (first, (self._observed, self._tree, self._handoffs)),
             (second, (self._claimed, self._workspace, self._settled, self._program)),
         ):
             lines = column(side, gap=12)
@@ -179,6 +186,7 @@ class SummaryView(QScrollArea):
             names = ", ".join(f"{one.name} ({one.identity.pid})" for one in alive)
             self._survivors.say(f"Still alive when it was recorded: {names}" if alive else "", Tone.BAD)
         self._settled.set_facts(_settled_facts(view.attempt))
+        self._handoffs.set_facts(tuple(_handoff_fact(one, self._times) for one in view.handoffs))
 
     def _show_digests(self, view: EvidenceView) -> None:
         self._digests.show_blobs(view.blobs)
@@ -267,6 +275,14 @@ def _settled_facts(attempt: AttemptRow) -> tuple[Fact, ...]:
         facts.append(Fact("Cost", cost_words(attempt).removeprefix("cost "), tone=tone))
     facts.append(Fact("Seal", short_digest(attempt.seal), code=True, tip=f"sha256 {attempt.seal}"))
     return tuple(facts)
+
+
+def _handoff_fact(handoff: HandoffRow, times: Times) -> Fact:
+    evidence = f"\nevidence sha256 {handoff.evidence_sha256}" if handoff.evidence_sha256 else ""
+    at = handoff.accepted_at if handoff.accepted_at is not None else handoff.written_at
+    return Fact(
+        times.stamp(at, seconds=True), f"{handoff_words(handoff)}.", tip=f"{times.exact(at)}{evidence}"
+    )
 
 
 def _program_facts(evidence: Evidence) -> tuple[Fact, ...]:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar, QWidget
 from shiboken6 import isValid
 
-from app.panels.evidence.changes import CHANGE_LOOKS, ChangeRow, change_model, change_rows
+from app.panels.evidence.changes import CHANGE_LOOKS, ChangeRow, Compare, change_model, change_rows
+from app.panels.evidence.diff_view import DiffView
 from app.panels.evidence.log_view import Spawn
 from app.panels.evidence.observed import change_words
+from app.panels.evidence.staleness import LookSince
 from app.panels.inbox.inline_button import InlineButton
 from app.panels.inbox.sections import Notice
 from app.panels.rows import BadgeDelegate, RowTable
-from app.panels.unknown.diff_view import DiffView
 from app.theme import Look, Text, Tone
 from app.widgets import SectionLabel, Times, column, label, number, row
 from engine.execution.evidence import Evidence, FileChange, WorkspaceChanges
-from engine.execution.since import FileComparison, Point, Since
+from engine.execution.since import Point, Since
 from engine.workspace.manifest import EntryKind
 
 MOST_ROWS_IN_VIEW = 7
 
-LookSince = Callable[[str, Point], Awaitable[Since]]
-Compare = Callable[[str, FileChange], Awaitable[FileComparison]]
 
 _DURING, _SINCE = range(2)
 

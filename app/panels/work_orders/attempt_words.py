@@ -6,7 +6,7 @@ from app.panels.words import actor_words, span_words, units
 from app.theme import Look, Shape, Tone, look_of, state_word
 from app.widgets import Times, duration_text, number
 from engine.states import AttemptState, Verdict
-from engine.views.values import AttemptRow, DecisionRow, TaskRow, ValidationRow
+from engine.views.values import AttemptRow, DecisionRow, HandoffRow, TaskRow, ValidationRow
 
 IN_FLIGHT = frozenset(
     {
@@ -91,6 +91,14 @@ def cost_words(attempt: AttemptRow) -> str:
     return f"cost {number(attempt.actual_cost)} of {most}{known}{over}"
 
 
+def verdict_look(validation: ValidationRow) -> Look:
+    """How a verdict looks: that of a person carries their name, so that it is not taken for an observed one."""
+    look = look_of(validation.outcome)
+    if validation.judged_by == "person":
+        return Look(f"decided by {validation.actor.name}: {look.word}", look.tone, look.shape)
+    return Look(f"validation {look.word}", look.tone, look.shape)
+
+
 def validation_words(validation: ValidationRow) -> str:
     """Who or what judged, and what follows from it."""
     if validation.judged_by == "command":
@@ -129,6 +137,16 @@ def decision_look(decision: DecisionRow) -> Look:
         decision.kind, (state_word(decision.kind.replace(".", " ")), Tone.NEUTRAL, Shape.SQUARE)
     )
     return Look(word, tone, shape)
+
+
+def handoff_words(handoff: HandoffRow) -> str:
+    """From which stage to which, or to whom: "1 · implement handed over to 2 · validate"."""
+    source = f"{handoff.from_ordinal} · {state_word(handoff.from_purpose)}"
+    if handoff.to_purpose is not None:
+        return f"{source} handed over to {handoff.to_ordinal} · {state_word(handoff.to_purpose)}"
+    if handoff.accepted_by is not None:
+        return f"{source} handed over to {actor_words(handoff.accepted_by)}, who accepted the work"
+    return f"{source} handed over; nobody has taken it up yet"
 
 
 def task_words(task: TaskRow) -> str:

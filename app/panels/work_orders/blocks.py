@@ -25,6 +25,7 @@ from app.panels.work_orders.attempt_words import (
     attempt_sentence,
     attempt_use,
     decision_look,
+    handoff_words,
     task_words,
     validation_words,
     verdict_words,
@@ -43,7 +44,7 @@ from app.widgets import (
     spoken,
 )
 from engine.states import ApprovalState, AttemptState, HoldKind, TaskState
-from engine.views.values import AttemptRow, DecisionRow, HoldRow, TaskRow, ValidationRow
+from engine.views.values import AttemptRow, DecisionRow, HandoffRow, HoldRow, TaskRow, ValidationRow
 
 _TOP = Qt.AlignmentFlag.AlignTop
 _SAYS_MORE = frozenset({TaskState.WAITING, TaskState.READY, TaskState.CLAIMED, TaskState.CANCELLED})
@@ -262,6 +263,29 @@ class DecisionBlock(SideBar):
             shown = label(words, Text.SMALL, muted=True, selectable=True, parent=self)
             shown.setToolTip(plain_tip(f"Kept as sha256 {proof.sha256}"))
             lines.addWidget(shown)
+
+
+class HandoffBlock(QWidget):
+    """What one stage left to the next, in its own words, with the digest of the evidence it stands on."""
+
+    def __init__(self, handoff: HandoffRow, times: Times, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        words = handoff_words(handoff)
+        self.setAccessibleName(f"Handoff: {words}")
+        lines = column(self, margins=(14, 2, 10, 2), gap=3)
+        head = row(gap=8)
+        head.addWidget(label("↓", Text.SMALL, muted=True, parent=self))
+        evidence = f" · evidence {short_digest(handoff.evidence_sha256)}" if handoff.evidence_sha256 else ""
+        said = label(f"{words}{evidence}", Text.SMALL, muted=True, wrap=True, parent=self)
+        if handoff.evidence_sha256:
+            said.setToolTip(plain_tip(f"sha256 {handoff.evidence_sha256}"))
+        head.addWidget(said, 1)
+        head.addWidget(AgeLabel(times, handoff.written_at, role=Text.SMALL, parent=self))
+        lines.addLayout(head)
+        if handoff.summary:
+            lines.addWidget(prose(f"“{handoff.summary}”", Text.SMALL, name="Summary", parent=self))
+        for question in handoff.questions:
+            lines.addWidget(prose(f"Open question: {question}", Text.SMALL, tone=Tone.WARN, parent=self))
 
 
 class HoldBlock(SideBar):

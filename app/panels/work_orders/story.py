@@ -17,6 +17,7 @@ from app.panels.words import actor_words, order_name
 from app.panels.work_orders.blocks import (
     DecisionBlock,
     Doings,
+    HandoffBlock,
     HoldBlock,
     StageBlock,
     StageStory,
@@ -250,6 +251,9 @@ class StoryView(QWidget):
             if decision.attempt_id is None:
                 make_decision = partial(DecisionBlock, decision, self._times)
                 parts.append((decision.decided_at, -1, decision, make_decision))
+        for handoff in story.handoffs:
+            make_handoff = partial(HandoffBlock, handoff, self._times)
+            parts.append((handoff.written_at, handoff.from_ordinal, handoff, make_handoff))
         parts.sort(key=lambda part: part[:2])
         self._stages.show([(value, make) for _, _, value, make in parts])
 

@@ -35,10 +35,11 @@ class DiffColours(QSyntaxHighlighter):
 
 
 class DiffView(QWidget):
-    """Shows a `FileComparison`."""
+    """Shows a `FileComparison`; as high as its text needs, or, with ``fills``, as high as there is room."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, fills: bool = False) -> None:
         super().__init__(parent)
+        self._fills = fills
         lines = column(self, gap=6)
         self._said = prose("", Text.SMALL, muted=True, name="What is compared", parent=self)
         lines.addWidget(self._said)
@@ -90,6 +91,8 @@ class DiffView(QWidget):
         self._fit()
 
     def _fit(self) -> None:
+        if self._fills:
+            return
         lines = min(max(self._text.blockCount() + 1, FEWEST_LINES), MOST_LINES)
         self._text.setFixedHeight(self._text.fontMetrics().lineSpacing() * lines + 20)
 
