@@ -9,13 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import PraxisError
+import psutil
+import typer
+
+from engine.errors import FolderNotUsable, PraxisError
 from engine.interfaces.channel_client import EngineClient, Remote
 from engine.interfaces.channel_files import read_note
 from engine.interfaces.cli_output import shown
 from engine.interfaces.cli_session import DATABASE_NAME, LOG_FOLDER, LOG_NAME, Session
 from engine.storage.folder_place import judge_place, these_surroundings
+from engine.storage.opening import inspect_database
 from engine.storage.owner_lock import read_owner
+from engine.storage.schema import shipped_migrations
 from engine.version import VERSION
 
 _PARTS = ("blobs", "runs", "logs", "backups")
@@ -35,18 +40,23 @@ class Diagnosis:
     sizes: dict[str, int]
     owner: str
     owner_answers: bool
+    owner_gone: bool
     status: dict[str, object]
     log: str
     problems: tuple[str, ...]
 
 
 async def diagnose(session: Session) -> None:
-    """Look at versions, folder, sizes and owner; the owner is asked, but the database is not opened."""
+    """Look at versions, folder, sizes and owner, which is asked; a database that nobody owns now is only read.
+
+    If a problem was found, the command ends with the exit code of the first.
+    """
     folder = session.folder
-    problems: list[str] = []
+    problems: list[PraxisError] = []
     note, owner = read_note(folder), read_owner(folder)
+    gone = owner is not None and not psutil.pid_exists(owner.pid)
     status: dict[str, object] = {}
-    if note is not None:
+    if note is not None and psutil.pid_exists(note.pid):
         try:
             remote = await Remote.connect(folder)
             try:
@@ -64,12 +74,14 @@ async def diagnose(session: Session) -> None:
                 "latency_ms": round(found.latency_ms, 3),
             }
         except PraxisError as error:
-            problems.append(str(error))
+            problems.append(error)
+    elif owner is None or gone:
+        problems += _database_problems(folder)
     try:
         warning = judge_place(folder, these_surroundings()).warning
     except PraxisError as error:
         warning = ""
-        problems.append(str(error))
+        problems.append(error)
     diagnosis = Diagnosis(
         version=VERSION,
         python=f"{platform.python_version()} ({sys.executable})",
@@ -81,11 +93,30 @@ async def diagnose(session: Session) -> None:
         sizes=_sizes(folder),
         owner=f"{owner.program} (process {owner.pid})" if owner is not None else "",
         owner_answers=bool(status),
+        owner_gone=gone,
         status=status,
         log=str(folder / LOG_FOLDER / LOG_NAME),
-        problems=tuple(problems),
+        problems=tuple(map(str, problems)),
     )
     session.out.result(diagnosis, lambda: _lines(diagnosis))
+    if problems:
+        raise typer.Exit(problems[0].exit_code)
+
+
+def _database_problems(folder: Path) -> list[PraxisError]:
+    """What speaks against opening the folder and its database, if they are there."""
+    path = folder / DATABASE_NAME
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise FolderNotUsable(
+                f"The data folder {folder} is no folder.",
+                do="Choose a folder that you may write to, with --data.",
+            )
+        if path.exists():
+            inspect_database(path, shipped_migrations())
+    except PraxisError as error:
+        return [error]
+    return []
 
 
 def _sizes(folder: Path) -> dict[str, int]:
@@ -112,7 +143,13 @@ def _lines(found: Diagnosis) -> Iterator[str]:
         yield f"             {shown(found.place_warning)}"
     for part, size in found.sizes.items():
         yield f"  {part:<10} {size / 2**20:,.1f} MiB"
-    answering = "answers" if found.owner_answers else "does not answer on the channel"
+    answering = (
+        "answers"
+        if found.owner_answers
+        else "is gone without having closed it; the next command judges what it left"
+        if found.owner_gone
+        else "does not answer on the channel"
+    )
     yield f"last owner   {f'{shown(found.owner)}, {answering}' if found.owner else 'none'}"
     for name, value in found.status.items():
         yield f"  {name.replace('_', ' '):<18} {value}"

@@ -219,8 +219,9 @@ def _system_error(error: OSError, path: Path) -> PraxisError:
     if error.errno == errno.ENOSPC:
         return _disk_full(path)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT):
+        finding = "it is no folder" if path.parent.exists() and not path.parent.is_dir() else error.strerror
         return FolderNotUsable(
-            f"The data folder {path.parent} cannot be used: {error.strerror}.",
+            f"The data folder {path.parent} cannot be used: {finding}.",
             means="Nothing was changed.",
             do="Choose a folder that you may write to, with --data.",
             folder=str(path.parent),

@@ -92,6 +92,19 @@ def open_folder(
         yield OpenFolder(folder, path, database, owner, place, instance_id, backup)
 
 
+def inspect_database(path: Path, migrations: Sequence[Migration]) -> None:
+    """Raise the `StorageError` that speaks against a database that nobody owns now; it is only read."""
+    try:
+        log = path.with_name(f"{path.name}-wal")
+        log_is_there = log.exists() and log.stat().st_size > 0
+        with closing(connect(path, "ro", immutable=not log_is_there)) as database:
+            _inspect(path, database, migrations)
+        if not os.access(path, os.W_OK):
+            raise read_only(path)
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(error, path) or error from error
+
+
 def _require_sqlite(path: Path) -> None:
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise DatabaseMisconfigured(

@@ -292,6 +292,29 @@ def test_looking_never_makes_a_data_folder(praxis: Praxis, tmp_path: Path) -> No
     assert not missing.exists()
 
 
+@pytest.mark.parametrize("content", [b"", b"no database", bytes(8192)])
+def test_the_doctor_finds_a_database_that_cannot_be_used(
+    praxis: Praxis, order_file: Any, folder: Path, content: bytes
+) -> None:
+    praxis("submit", order_file())
+    assert praxis("doctor").out.endswith("Nothing wrong was found.\n")
+    (folder / "praxis.sqlite").write_bytes(content)
+    ran = praxis("doctor", ok=False)
+    assert ran.code == 6
+    assert "problem " in ran.out
+    assert "Nothing wrong" not in ran.out
+    assert (folder / "praxis.sqlite").read_bytes() == content
+
+
+def test_a_file_is_no_data_folder(praxis: Praxis, order_file: Any, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert praxis("doctor", "--data", str(file), ok=False).code == 6
+    ran = praxis("submit", order_file(), "--data", str(file), ok=False)
+    assert ran.code == 6
+    assert "it is no folder" in ran.err
+
+
 def test_the_same_key_submits_once(praxis: Praxis, order_file: Any) -> None:
     first = praxis("submit", order_file(), "--key", "k", "--json").json
     assert praxis("submit", order_file(), "--key", "k", "--json").json[0]["id"] == first[0]["id"]

@@ -186,7 +186,10 @@ def test_e51_after_the_owner_was_killed_its_work_is_unknown_and_the_folder_is_fr
     process.kill()
     process.wait()
     assert (folder / NOTE_NAME).exists()
+    found = praxis("doctor", "--json").json
+    assert (found["owner_answers"], found["owner_gone"], found["problems"]) == (False, True, [])
     assert praxis("show", "WO-1/1/1", "--json").json["state"] == "UNKNOWN"
+    assert praxis("doctor", "--json").json["problems"] == []
     again = owner("--quiet")
     assert again.pid != process.pid
     found = praxis("show", "WO-1", "--json").json
