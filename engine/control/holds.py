@@ -43,7 +43,10 @@ WHOLE_ENGINE = Node(NodeKind.ENGINE)
 def place_hold(
     tx: Tx, node: Node, kind: HoldKind, reason: str, actor: Actor, key: str | None = None, *, now: Instant
 ) -> sqlite3.Row:
-    """Place a hold; one that is already there, or the same ``key`` again, returns what stands and changes nothing."""
+    """Place a hold; one that is already there, or the same ``key`` again, returns what stands and changes nothing.
+
+    `InvalidValue` for a key that another command, or the same for another node, has used.
+    """
     require_node(tx, node)
     if kind is HoldKind.HOLD:
         require_reason(reason, "hold")
@@ -51,13 +54,14 @@ def place_hold(
         "SELECT * FROM hold WHERE node_kind = ? AND node_id = ? AND kind = ? AND released_at IS NULL",
         (node.kind, node.id, kind),
     )
-    if key is not None:
-        done = tx.one("SELECT subject FROM command_key WHERE key = ?", (key,))
-        if done is not None:
-            row = tx.one("SELECT * FROM hold WHERE id = ?", (done["subject"],))
-            assert row is not None
-            return row
+    done = _subject_of_key(tx, key, "hold")
+    if done is not None:
+        row = tx.one("SELECT * FROM hold WHERE id = ?", (done,))
+        if row is None or (row["node_kind"], row["node_id"], row["kind"]) != (node.kind, node.id, kind):
+            raise _key_used(key, "for another hold")
+        return row
     if standing is not None:
+        remember_key(tx, key, "hold", standing["id"], now)
         return standing
     hold_id = new_id(now)
     row = tx.one(
@@ -66,7 +70,7 @@ def place_hold(
         (hold_id, node.kind, node.id, kind, reason, actor.kind, actor.name, now),
     )
     assert row is not None
-    _remember(tx, key, "hold", hold_id, now)
+    remember_key(tx, key, "hold", hold_id, now)
     tx.journal(
         "hold.placed",
         Subject("hold", hold_id),
@@ -88,7 +92,7 @@ def resume(
     A HOLD or OVERRUN needs ``reason``, the answer to why it was placed. Nothing to lift is no error.
     """
     require_node(tx, node)
-    if key is not None and tx.one("SELECT 1 FROM command_key WHERE key = ?", (key,)) is not None:
+    if was_done(tx, key, "resume", node):
         return ()
     rows = tx.all(
         f"""SELECT * FROM hold WHERE node_kind = ? AND node_id = ? AND released_at IS NULL
@@ -110,7 +114,7 @@ def resume(
             work_order_id=_work_order_of(tx, node),
             detail={"kind": row["kind"], "node": [node.kind, node.id], "reason": reason},
         )
-    _remember(tx, key, "resume", node.id, now)
+    remember_key(tx, key, "resume", node.id, now)
     if rows and node.kind is not NodeKind.ENGINE:
         unblock_below(tx, node.kind, node.id, now)
     return tuple(row["id"] for row in rows)
@@ -138,9 +142,34 @@ def _work_order_of(rx: Rx, node: Node) -> str | None:
     return None
 
 
-def _remember(tx: Tx, key: str | None, command: str, subject: str, now: Instant) -> None:
+def was_done(rx: Rx, key: str | None, command: str, node: Node) -> bool:
+    """Whether ``command`` was done on ``node`` under this key; `InvalidValue` if the key was used otherwise."""
+    subject = _subject_of_key(rx, key, command)
+    if subject is not None and subject != node.id:
+        raise _key_used(key, f"to {command} something else")
+    return subject is not None
+
+
+def remember_key(tx: Tx, key: str | None, command: str, subject: str, now: Instant) -> None:
+    """Note what a key was used for, so that a repeat changes nothing and another use is refused."""
     if key is not None:
         tx.run(
             "INSERT INTO command_key(key, command, subject, done_at) VALUES (?, ?, ?, ?)",
             (key, command, subject, now),
         )
+
+
+def _subject_of_key(rx: Rx, key: str | None, command: str) -> str | None:
+    row = rx.one("SELECT command, subject FROM command_key WHERE key = ?", (key,))
+    if row is not None and row["command"] != command:
+        raise _key_used(key, f"to {row['command']} something")
+    return None if row is None else str(row["subject"])
+
+
+def _key_used(key: str | None, what: str) -> InvalidValue:
+    return InvalidValue(
+        f"The key {key!r} was used before {what}.",
+        means="A key stands for one command. Nothing was changed.",
+        do="Give a new key, or none.",
+        field="key",
+    )

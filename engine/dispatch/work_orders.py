@@ -8,7 +8,7 @@ import sqlite3
 from engine.actors import Actor
 from engine.dispatch.approvals import Sealed, ask_approval
 from engine.dispatch.budgets import create_scope, project_scope
-from engine.errors import NotFound
+from engine.errors import InvalidValue, NotFound
 from engine.ids import new_id
 from engine.instants import Instant
 from engine.scheduling.tasks import create_task
@@ -22,12 +22,20 @@ def create_work_order(
 ) -> str:
     """Add a work order with its scope, its IMPLEMENT task and the request for its approval; return its id.
 
-    ``lane`` is the workspace's canonical path. A repeat with the same ``key`` returns the first one's id.
+    ``lane`` is the workspace's canonical path. A repeat with the same ``key`` returns the first one's id;
+    `InvalidValue` if that one asked for something else.
     """
-    if key is not None:
-        known = tx.one("SELECT id FROM work_order WHERE request_key = ?", (key,))
-        if known is not None:
-            return str(known["id"])
+    written = json.dumps(spec.to_json())
+    known = tx.one("SELECT id, number, spec FROM work_order WHERE request_key = ?", (key,))
+    if known is not None:
+        if known["spec"] != written:
+            raise InvalidValue(
+                f"The key {key!r} was used before, for WO-{known['number']}, which asks for something else.",
+                means="A key stands for one work order. Nothing was saved.",
+                do="Give a new key, or none.",
+                field="key",
+            )
+        return str(known["id"])
     work_order_id = new_id(now)
     number = next_number(tx, "work_order")
     scope_id = create_scope(
@@ -45,7 +53,7 @@ def create_work_order(
             lane,
             spec.project,
             scope_id,
-            json.dumps(spec.to_json()),
+            written,
             spec.correction.max_corrections,
             actor.kind,
             actor.name,
