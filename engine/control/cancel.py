@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from engine.actors import Actor
-from engine.control.holds import Node, require_node
+from engine.control.holds import Node, remember_key, require_node, was_done
 from engine.dispatch.approvals import end_approval, require_reason
 from engine.dispatch.delivery import attempt_row, void_attempt
 from engine.errors import WrongState
@@ -33,13 +33,9 @@ def cancel(
     """
     require_node(tx, node)
     require_reason(reason, "cancel")
-    if key is not None:
-        if tx.one("SELECT 1 FROM command_key WHERE key = ?", (key,)) is not None:
-            return ()
-        tx.run(
-            "INSERT INTO command_key(key, command, subject, done_at) VALUES (?, 'cancel', ?, ?)",
-            (key, node.id, now),
-        )
+    if was_done(tx, key, "cancel", node):
+        return ()
+    remember_key(tx, key, "cancel", node.id, now)
     if node.kind is NodeKind.TASK:
         return _cancel_one_task(tx, node.id, actor, reason, now)
     running: list[str] = []
@@ -125,9 +121,12 @@ def _cancel_one_task(tx: Tx, task_id: str, actor: Actor, reason: str, now: Insta
     if task["state"] == TaskState.CANCELLED:
         return ()
     if task["state"] == TaskState.DISPATCHED:
-        attempt = tx.one("SELECT id FROM attempt WHERE task_id = ? ORDER BY ordinal DESC LIMIT 1", (task_id,))
+        attempt = tx.one("SELECT * FROM attempt WHERE task_id = ? ORDER BY ordinal DESC LIMIT 1", (task_id,))
         assert attempt is not None
-        return (attempt["id"],) if request_stop(tx, attempt["id"], actor, reason, now=now) else ()
+        if attempt["state"] != AttemptState.DISPATCH_AUTHORIZED:
+            return (attempt["id"],) if request_stop(tx, attempt["id"], actor, reason, now=now) else ()
+        void_attempt(tx, attempt, "Cancelled before it was delivered; nothing was started.", now)
+        task = task_row(tx, task_id)
     if task["state"] not in (TaskState.WAITING, TaskState.READY, TaskState.CLAIMED):
         raise WrongState(
             f"The task is {task['state']} and cannot be cancelled.",
