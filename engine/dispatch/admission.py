@@ -5,6 +5,7 @@ Everything is asked again inside it; failing any check commits nothing and says 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -139,14 +140,18 @@ def refuse_drifted(
     life_ms: int,
     *,
     now: Instant,
-) -> str:
+) -> str | None:
     """Give a claimed task back because what would run has changed: the approval is void, a new request asked.
 
-    Returns the new request's id. Claim release, requeue, the end of the approval and the new request commit
-    together, with both seals in the journal (E-41, B-019).
+    Returns the new request's id, None if the approval had ended meanwhile: then the task only goes back. Claim
+    release, requeue, the end of the approval and the new request commit together, with both seals in the
+    journal (E-41, B-019).
     """
     claim = live_claim(tx, claim_id, worker_id, epoch, now)
     task = task_row(tx, claim["task_id"])
+    if task["approval_id"] is None:
+        _give_back(tx, claim, now)
+        return None
     approval = approval_row(tx, task["approval_id"])
     end_claim(tx, claim, ClaimState.RELEASED, ENGINE, "what would run has changed", now)
     move_task(
@@ -166,10 +171,14 @@ def refuse_unplannable(
 ) -> None:
     """Give a claimed task back because it can no longer be planned (program gone, workspace gone …).
 
-    The approval is void and the work order needs a person's decision.
+    The approval is void and the work order needs a person's decision; if the approval had ended meanwhile, the
+    task only goes back.
     """
     claim = live_claim(tx, claim_id, worker_id, epoch, now)
     task = task_row(tx, claim["task_id"])
+    if task["approval_id"] is None:
+        _give_back(tx, claim, now)
+        return
     approval = approval_row(tx, task["approval_id"])
     end_claim(tx, claim, ClaimState.RELEASED, ENGINE, reason, now)
     move_task(tx, task["id"], TaskState.READY, actor=ENGINE, now=now, reason=reason, approval_id=None)
@@ -182,3 +191,10 @@ def refuse_unplannable(
         state_reason=reason,
         changed_at=now,
     )
+
+
+def _give_back(tx: Tx, claim: sqlite3.Row, now: Instant) -> None:
+    """Requeue a task whose approval ended, withdrawn say, between its claim and now."""
+    why = "its approval has ended"
+    end_claim(tx, claim, ClaimState.RELEASED, ENGINE, why, now)
+    move_task(tx, claim["task_id"], TaskState.READY, actor=ENGINE, now=now, reason=why)
