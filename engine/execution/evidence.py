@@ -51,7 +51,8 @@ RESULT_VARIABLE = "PRAXIS_RESULT"
 """The environment variable that names the file into which a command may write its result record."""
 
 LARGEST_RESULT = 1 << 20
-LARGEST_COST = 2**63 - 1
+LARGEST_COST = 10**15
+"""As in work orders; thousands of such costs can still be added up in a 64-bit counter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,8 @@ class Evidence:
     ``environment`` holds names only, sorted. ``stdout`` and ``stderr`` are None when the command never ran.
     ``result_file`` are the raw bytes of the result record, kept also when they are unreadable;
     ``result_problem`` says why they are, ``""`` when they are not. ``by_others`` are workspace paths that
-    others changed meanwhile.
+    others changed meanwhile. ``workspace_problem`` says why the workspace could not be looked at afterwards,
+    ``""`` when it could.
     """
 
     argv: tuple[str, ...]
@@ -181,6 +183,7 @@ class Evidence:
     result: ResultRecord | None = None
     result_file: Blob | None = None
     result_problem: str = ""
+    workspace_problem: str = ""
 
     @property
     def sha256(self) -> str:
@@ -195,10 +198,15 @@ class Evidence:
         """Give the outcome, a stable reason code and a sentence (E-54).
 
         As `outcome_of` says; but where a definite end came with a result record that cannot be read, what the
-        command meant is not known, so it is UNKNOWN (B-035).
+        command meant is not known, so it is UNKNOWN (B-035). It is UNKNOWN too where the workspace cannot be
+        looked at afterwards: what it did there is not known (E-52).
         """
         outcome, code, sentence = outcome_of(self.report)
-        if self.result_problem and self.report.ended_by is EndedBy.EXIT and outcome is not Outcome.UNKNOWN:
+        if self.report.ended_by is not EndedBy.EXIT or outcome is Outcome.UNKNOWN:
+            return outcome, code, sentence
+        if self.workspace_problem:
+            return Outcome.UNKNOWN, "workspace_lost", f"{sentence} {self.workspace_problem}"
+        if self.result_problem:
             return (
                 Outcome.UNKNOWN,
                 "result_unreadable",
@@ -242,6 +250,7 @@ def evidence_from_json(value: Mapping[str, Any]) -> Evidence:
         result=_result_from_json(value["result"]),
         result_file=_blob_from_json(value["result_file"]),
         result_problem=value["result_problem"],
+        workspace_problem=value["workspace_problem"],
     )
 
 
@@ -268,10 +277,10 @@ def host_facts(clock: Clock, version: str) -> HostFacts:
 def read_result(path: Path) -> ResultRecord | None:
     """Read the result record of a command, None when it wrote none.
 
-    The file holds one JSON object with no other fields than ``cost`` (a whole number from 0), ``summary``
-    (text) and ``questions`` (a list of texts), all optional, in UTF-8 with or without a byte order mark.
-    Anything else, a link, a pipe, or more than `LARGEST_RESULT` bytes raises `ResultUnreadable` with the
-    reason.
+    The file holds one JSON object with no other fields than ``cost`` (a whole number from 0 to
+    `LARGEST_COST`), ``summary`` (text) and ``questions`` (a list of texts), all optional, in UTF-8 with or
+    without a byte order mark. Anything else, a link, a pipe, or more than `LARGEST_RESULT` bytes raises
+    `ResultUnreadable` with the reason.
     """
     try:
         with Folder(path.parent.resolve()) as folder, folder.file(path.name) as file:
@@ -299,7 +308,7 @@ def _checked_result(value: object) -> ResultRecord:
         raise _unreadable(f"it has the unknown field {unknown[0]!r}")
     cost, summary, questions = value.get("cost"), value.get("summary", ""), value.get("questions", [])
     if "cost" in value and (type(cost) is not int or not 0 <= cost <= LARGEST_COST):
-        raise _unreadable("cost is not a whole number from 0")
+        raise _unreadable(f"cost is not a whole number from 0 to {LARGEST_COST}")
     if not _is_text(summary):
         raise _unreadable("summary is not text")
     if not isinstance(questions, list) or not all(_is_text(one) for one in questions):

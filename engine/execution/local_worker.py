@@ -2,7 +2,8 @@
 
 One attempt after another passes through the same steps, each its own commit: claim, admission (after the plan was
 made again and compared with the approved seal), delivery, acknowledgement, start, evidence. The command itself
-runs in a thread of its own. Whatever goes wrong after the acknowledgement ends as UNKNOWN, never in silence.
+runs in a thread of its own. Whatever goes wrong after the acknowledgement ends as UNKNOWN, never in silence. A
+database that cannot be written for a while (a full disk, a lock) makes a step wait; it loses nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import contextlib
 import json
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from engine.actors import ENGINE
 from engine.clock import LONGEST_SLEEP_MS, Clock
@@ -35,10 +37,19 @@ from engine.dispatch.differences import differences
 from engine.dispatch.plan import plan_from_json
 from engine.dispatch.planning import PlannedStep, Planner, Step
 from engine.dispatch.steps import step_of_task
-from engine.errors import Fenced, PraxisError, Refused, StaleEpoch, StorageClosed, WrongState
+from engine.errors import (
+    Fenced,
+    PraxisError,
+    Refused,
+    StaleEpoch,
+    StorageClosed,
+    StorageError,
+    WrongState,
+)
 from engine.execution.blobs import BlobStore
-from engine.execution.observe import Execution, observe
+from engine.execution.observe import EvidenceLost, Execution, observe
 from engine.execution.process import ProcessIdentity, Stop, StopReason
+from engine.execution.record import lock_lane
 from engine.execution.since import kept_manifest
 from engine.instants import Instant
 from engine.scheduling.claims import Claim, claim_tasks, register_worker, release_claim, renew_claim
@@ -52,6 +63,8 @@ LOCAL_WORKER_ID = "local"
 
 Conclude = Callable[..., None]
 """The transaction function that records an `Observation` and takes the workflow's next step."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -92,9 +105,9 @@ class LocalWorker:
         self._epoch = 0
         self._nudged = asyncio.Event()
         self._repeating: asyncio.Task[None] | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
         self._stops: dict[str, Stop] = {}
-        self._closing = False
+        self._closing = asyncio.Event()
 
     async def register(self, epoch: int) -> None:
         """Register under a coordinator's epoch; claims are made under it from now on."""
@@ -113,11 +126,12 @@ class LocalWorker:
 
     async def stop(self) -> None:
         """Claim nothing more, stop what runs (it becomes UNKNOWN) and wait until that is recorded."""
-        self._closing = True
+        self._closing.set()
         await self._stop_claiming()
         for stop in self._stops.values():
             stop.request(StopReason.SHUTDOWN)
-        await asyncio.gather(*self._running, return_exceptions=True)
+        while self._running:
+            await asyncio.wait(self._running)
         self._threads.shutdown(wait=True)
 
     async def finish(self) -> None:
@@ -155,27 +169,29 @@ class LocalWorker:
         return self._storage.folder / "runs" / attempt_id
 
     async def work_once(self) -> int:
-        """Claim what can be claimed now and take it to its end; returns the number of claims."""
-        claims = await self._claim()
-        await asyncio.gather(*(self._take(claim) for claim in claims))
-        return len(claims)
+        """Claim what can be claimed now and take it to its end; returns the number of claims.
+
+        If this is cancelled, what was claimed goes on to its end all the same.
+        """
+        taken = await self._claim_and_take()
+        if taken:
+            await asyncio.wait(taken)
+        return len(taken)
 
     async def _repeat(self) -> None:
         while True:
             self._nudged.clear()
             try:
-                for claim in await self._claim():
-                    task = asyncio.create_task(self._take(claim), name=f"attempt of {claim.task_id}")
-                    self._running.add(task)
-                    task.add_done_callback(self._running.discard)
+                await self._claim_and_take()
             except (StaleEpoch, StorageClosed):
                 return
-            except PraxisError:
+            except Exception:
+                # Whatever it is: without its worker the engine would stand still and not say so.
                 _log.exception("Claiming did not work; it is tried again.")
-            await self._wait()
+            await self._wait(self._nudged)
 
-    async def _wait(self) -> None:
-        nudge = asyncio.create_task(self._nudged.wait())
+    async def _wait(self, event: asyncio.Event) -> None:
+        nudge = asyncio.create_task(event.wait())
         sleep = asyncio.create_task(self._clock.sleep(LONGEST_SLEEP_MS))
         try:
             await asyncio.wait((nudge, sleep), return_when=asyncio.FIRST_COMPLETED)
@@ -184,12 +200,24 @@ class LocalWorker:
             sleep.cancel()
             await asyncio.gather(nudge, sleep, return_exceptions=True)
 
-    async def _claim(self) -> tuple[Claim, ...]:
+    def _keep_running(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        """Run it as a task that only `stop` and `finish` wait for, whoever else is cancelled."""
+        task = asyncio.create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def _claim_and_take(self) -> tuple[asyncio.Task[None], ...]:
+        """Claim, and take each claim on its way; a cancelled caller leaves no claim behind without its taker."""
         if not self._may_claim():
             return ()
-        return await self._storage.write(
+        return await asyncio.shield(self._keep_running(self._claim(), "claim"))
+
+    async def _claim(self) -> tuple[asyncio.Task[None], ...]:
+        claims = await self._storage.write(
             claim_tasks, LOCAL_WORKER_ID, self._epoch, self._settings.slots, self._settings.lease_ms
         )
+        return tuple(self._keep_running(self._take(claim), f"attempt of {claim.task_id}") for claim in claims)
 
     async def _take(self, claim: Claim) -> None:
         """Take one claimed task through admission and execution; every refusal is recorded where it belongs."""
@@ -197,10 +225,32 @@ class LocalWorker:
             admitted = await self._admit(claim)
             if admitted is not None:
                 await self._execute(*admitted)
-        except (Fenced, StorageClosed) as error:
+        except (Fenced, Refused, StorageClosed, WrongState) as error:
             _log.info("Claim %s was lost: %s", claim.id, error)
+        except Exception:
+            _log.exception("Claim %s could not be taken further; it ends with its lease.", claim.id)
         finally:
             self._nudged.set()
+
+    async def _record(self, function: Callable[..., T], *arguments: object) -> T:
+        """Commit a step, again and again while the database cannot be written (full, locked, read-only).
+
+        Nothing of a failed commit is kept, so trying again does nothing twice, and what was observed is not
+        lost. When the engine closes it is tried no more; the next one then judges what stands there (E-51).
+        """
+        told = False
+        while True:
+            try:
+                return await self._storage.write(function, *arguments, control=True)
+            except StorageClosed:
+                raise
+            except StorageError as error:
+                if self._closing.is_set():
+                    raise
+                if not told:
+                    _log.error("A step cannot be recorded yet; it is tried again until it can be. %s", error)
+                told = True
+            await self._wait(self._closing)
 
     async def _admit(self, claim: Claim) -> tuple[Admission, PlannedStep] | None:
         approved = await self._storage.read(_approved, claim.task_id)
@@ -214,15 +264,16 @@ class LocalWorker:
         except PraxisError as error:
             if isinstance(error, Fenced | StorageClosed):
                 raise
-            await self._storage.write(
-                refuse_unplannable, claim.id, LOCAL_WORKER_ID, self._epoch, str(error), control=True
-            )
+            await self._record(refuse_unplannable, claim.id, LOCAL_WORKER_ID, self._epoch, str(error))
             return None
         finally:
             renewal.cancel()
             await asyncio.gather(renewal, return_exceptions=True)
+        if self._closing.is_set():
+            await self._release(claim, "the console closes")
+            return None
         if planned.sealed.seal != approved.seal:
-            await self._storage.write(
+            await self._record(
                 refuse_drifted,
                 claim.id,
                 LOCAL_WORKER_ID,
@@ -230,13 +281,10 @@ class LocalWorker:
                 await self._seal_afresh(step, planned),
                 differences(plan_from_json(json.loads(approved.plan)), planned.prepared.plan),
                 step.spec.approval_life_ms,
-                control=True,
             )
             return None
         try:
-            admission = await self._storage.write(
-                admit, claim.id, LOCAL_WORKER_ID, self._epoch, planned.sealed.seal, control=True
-            )
+            admission = await self._record(admit, claim.id, LOCAL_WORKER_ID, self._epoch, planned.sealed.seal)
         except Refused as error:
             await self._release(claim, error.what)
             return None
@@ -262,21 +310,17 @@ class LocalWorker:
 
     async def _release(self, claim: Claim, reason: str) -> None:
         with contextlib.suppress(WrongState):
-            await self._storage.write(
-                release_claim, claim.id, LOCAL_WORKER_ID, self._epoch, reason, control=True
-            )
+            await self._record(release_claim, claim.id, LOCAL_WORKER_ID, self._epoch, reason)
 
     async def _execute(self, admission: Admission, planned: PlannedStep) -> None:
         stop = self._stops[admission.attempt_id] = Stop()
         delivery: Delivery | None = None
         try:
-            delivery = await self._storage.write(
-                deliver, admission.intent_id, LOCAL_WORKER_ID, self._epoch, control=True
-            )
-            await self._storage.write(acknowledge, delivery.id, LOCAL_WORKER_ID, self._epoch, control=True)
+            delivery = await self._record(deliver, admission.intent_id, LOCAL_WORKER_ID, self._epoch)
+            await self._record(acknowledge, delivery.id, LOCAL_WORKER_ID, self._epoch)
             if await self._storage.read(_stop_was_requested, admission.attempt_id):
                 stop.request(StopReason.PERSON)
-            if self._closing:
+            if self._closing.is_set():
                 stop.request(StopReason.SHUTDOWN)
             loop = asyncio.get_running_loop()
             left = await self._storage.read(_manifest_left_before, admission.task_id, admission.attempt_id)
@@ -293,45 +337,68 @@ class LocalWorker:
                 stop,
                 self._clock,
                 self._blobs,
-                self._started_callback(loop, delivery.id),
+                self._started_callback(loop, delivery.id, stop),
             )
-            await self._storage.write(
-                self._conclude, delivery.id, LOCAL_WORKER_ID, self._epoch, observation, control=True
-            )
+            await self._record(self._conclude, delivery.id, LOCAL_WORKER_ID, self._epoch, observation)
             # The outputs are kept as blobs now; a reader that still has them open may delay their going.
             await loop.run_in_executor(
                 self._threads, partial(shutil.rmtree, execution.run_folder, ignore_errors=True)
             )
         except (Fenced, StorageClosed, WrongState):
             raise
+        except EvidenceLost as error:
+            assert delivery is not None
+            _log.error("The evidence of attempt %s could not be kept. %s", admission.attempt_id, error)
+            await self._record(
+                _lose,
+                delivery.id,
+                LOCAL_WORKER_ID,
+                self._epoch,
+                "evidence_lost",
+                f"{error.what} {error.means}",
+                error.survivors,
+            )
         except Exception as error:
             _log.exception("Attempt %s was lost by its worker.", admission.attempt_id)
             if delivery is not None:
-                await self._storage.write(
-                    _lose, delivery.id, LOCAL_WORKER_ID, self._epoch, _lost_sentence(error), control=True
+                await self._record(
+                    _lose, delivery.id, LOCAL_WORKER_ID, self._epoch, "worker_lost", _lost_sentence(error), ""
                 )
         finally:
             self._stops.pop(admission.attempt_id, None)
 
     def _started_callback(
-        self, loop: asyncio.AbstractEventLoop, delivery_id: str
+        self, loop: asyncio.AbstractEventLoop, delivery_id: str, stop: Stop
     ) -> Callable[[ProcessIdentity], None]:
-        """Commit RUNNING from the attempt's thread, before the program is let go."""
+        """Commit RUNNING from the attempt's thread, before the program is let go.
+
+        While the database cannot be written the program stays parked; a stop ends the wait, and then the
+        program, which is never let go after a stop, provably did not run.
+        """
 
         def started(identity: ProcessIdentity) -> None:
-            asyncio.run_coroutine_threadsafe(
-                self._storage.write(
-                    record_started,
-                    delivery_id,
-                    LOCAL_WORKER_ID,
-                    self._epoch,
-                    identity.pid,
-                    str(identity.started),
-                    identity.boot,
-                    control=True,
-                ),
-                loop,
-            ).result()
+            while True:
+                try:
+                    asyncio.run_coroutine_threadsafe(
+                        self._storage.write(
+                            record_started,
+                            delivery_id,
+                            LOCAL_WORKER_ID,
+                            self._epoch,
+                            identity.pid,
+                            str(identity.started),
+                            identity.boot,
+                            control=True,
+                        ),
+                        loop,
+                    ).result()
+                except StorageClosed:
+                    raise
+                except StorageError:
+                    if stop.wait(LONGEST_SLEEP_MS):
+                        return
+                else:
+                    return
 
         return started
 
@@ -382,12 +449,24 @@ def _stop_was_requested(rx: Rx, attempt_id: str) -> bool:
     return attempt_row(rx, attempt_id)["stop_requested_at"] is not None
 
 
-def _lose(tx: Tx, delivery_id: str, worker_id: str, epoch: int, reason: str, *, now: Instant) -> None:
-    """Say that the worker lost sight of an attempt it had taken: UNKNOWN, exposure kept."""
+def _lose(
+    tx: Tx,
+    delivery_id: str,
+    worker_id: str,
+    epoch: int,
+    reason_code: str,
+    reason: str,
+    survivors: str,
+    *,
+    now: Instant,
+) -> None:
+    """Say that the worker lost an attempt it had taken: UNKNOWN, exposure kept, the lane locked by survivors."""
     delivery = own_delivery(tx, delivery_id, worker_id, epoch)
     attempt = attempt_row(tx, delivery["attempt_id"])
+    if survivors:
+        lock_lane(tx, attempt, survivors, ENGINE, now)
     if attempt["state"] in (AttemptState.DELIVERED, AttemptState.ACKNOWLEDGED, AttemptState.RUNNING):
-        mark_unknown(tx, attempt, "worker_lost", reason, ENGINE, now)
+        mark_unknown(tx, attempt, reason_code, reason, ENGINE, now)
 
 
 def _lost_sentence(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 from engine.canonical import canonical_json
 from engine.clock import Clock
 from engine.dispatch.plan import Prepared
-from engine.errors import DiskFault, PraxisError
+from engine.errors import DiskFault, InvalidValue, PraxisError, StorageError
 from engine.execution.artifacts import keep_artifacts
 from engine.execution.blobs import Blob, BlobStore
 from engine.execution.evidence import (
     RESULT_VARIABLE,
+    Artifact,
+    ArtifactProblem,
     Evidence,
     ResultRecord,
     ResultUnreadable,
@@ -26,13 +29,16 @@ from engine.execution.process import (
     EndedBy,
     GuardedFile,
     Launch,
+    NotStarted,
     ProcessIdentity,
     ProcessReport,
     Stop,
+    outcome_of,
     run,
 )
 from engine.execution.record import KeptBlob, Observation
 from engine.execution.since import BEFORE_FILE
+from engine.execution.watching import StartRefused
 from engine.version import VERSION
 from engine.workspace.containment import Root, find_root
 from engine.workspace.folders import Folder
@@ -57,6 +63,20 @@ class Execution:
     left: Manifest | None = None
 
 
+class EvidenceLost(StorageError):
+    """A command has ended, and what was observed of it could not be kept; ``survivors`` names what still lives."""
+
+    code = "evidence_lost"
+
+    def __init__(self, report: ProcessReport, error: PraxisError) -> None:
+        super().__init__(
+            f"{outcome_of(report)[2]} Its evidence could not be kept: {error.what}",
+            means="What it did is not known.",
+            do=error.do,
+        )
+        self.survivors = _survivors(report)
+
+
 def observe(
     execution: Execution,
     stop: Stop,
@@ -66,46 +86,91 @@ def observe(
 ) -> Observation:
     """Run the command and give everything that was seen of it; blocks until its whole process tree has ended.
 
-    Outputs, artifacts and both manifests are in the blob store before this returns. Raises a `PraxisError`
-    only if nothing can be kept (a full disk, say); the attempt is then UNKNOWN by the caller.
+    Outputs, artifacts and both manifests are in the blob store before this returns. What prevents a start is
+    observed as such: no run folder, no workspace to look at. Raises `EvidenceLost` if it ended but nothing can
+    be kept (a full disk, say), and lets an error of ``started`` through; the attempt is then UNKNOWN by the
+    caller.
     """
+    asked_at = clock.now()
+    before: Manifest | None = None
+    try:
+        before = _look_before(execution, clock)
+        report = run(_launch_of(execution), stop, clock, started)
+    except StartRefused as refused:
+        report = refused.report(asked_at, clock, stop)
+    try:
+        return _keep(execution, before, report, clock, blobs)
+    except PraxisError as error:
+        raise EvidenceLost(report, error) from error
+
+
+def _look_before(execution: Execution, clock: Clock) -> Manifest:
+    """Make the run folder and keep what stands in the workspace; `StartRefused` if that cannot be done."""
+    try:
+        execution.run_folder.mkdir(parents=True, exist_ok=True)
+        before = _manifest(find_root(execution.prepared.plan.workspace.path), clock, execution.left)
+        (execution.run_folder / BEFORE_FILE).write_bytes(canonical_json(before.to_json()))
+    except PraxisError as error:
+        raise StartRefused(NotStarted.FOLDER, error.what) from error
+    except OSError as error:
+        why = f"Its run folder {execution.run_folder} cannot be used: {error.strerror or error}."
+        raise StartRefused(NotStarted.OUTPUT_FILE, why) from error
+    return before
+
+
+def _keep(
+    execution: Execution, before: Manifest | None, report: ProcessReport, clock: Clock, blobs: BlobStore
+) -> Observation:
+    """Look at what the command left, keep it, and give it all as one observation."""
     plan = execution.prepared.plan
-    root = find_root(plan.workspace.path)
-    execution.run_folder.mkdir(parents=True, exist_ok=True)
-    before = _manifest(root, clock, execution.left)
-    (execution.run_folder / BEFORE_FILE).write_bytes(canonical_json(before.to_json()))
-    launch = _launch(execution)
-    report = run(launch, stop, clock, started)
-    end = mark_end(execution.run_folder)
-    after = _manifest(root, clock, before)
-    artifacts, problems = keep_artifacts(
-        root, (*plan.artifacts, *((plan.report,) if plan.report else ())), blobs
-    )
-    result, result_file, result_problem = _result(execution.run_folder / RESULT_FILE, blobs)
+    end = None
+    with contextlib.suppress(OSError):  # without it nothing is said of what others changed
+        end = mark_end(execution.run_folder)
+    root: Root | None = None
+    after: Manifest | None = None
+    workspace_problem = ""
+    try:
+        root = find_root(plan.workspace.path)
+        after = _manifest(root, clock, before)
+    except PraxisError as error:
+        workspace_problem = error.what
+    artifacts: tuple[Artifact, ...] = ()
+    problems: tuple[ArtifactProblem, ...] = ()
+    if root is not None and after is not None:
+        artifacts, problems = keep_artifacts(
+            root, (*plan.artifacts, *((plan.report,) if plan.report else ())), blobs
+        )
+    result, result_file, result_problem = None, None, ""
+    if report.ended_by is not EndedBy.NOT_STARTED:
+        result, result_file, result_problem = _result(execution.run_folder / RESULT_FILE, blobs)
     program, *inputs = (GuardedFile(item.path, item.sha256) for item in execution.prepared.files)
     evidence = Evidence(
         argv=plan.argv,
         cwd=str(execution.prepared.folder),
-        environment=tuple(sorted(launch.environment)),
+        environment=tuple(sorted({*execution.prepared.environment.values, RESULT_VARIABLE})),
         program=program,
         inputs=tuple(inputs),
         report=report,
         host=host_facts(clock, VERSION),
-        stdout=_keep_output(Path(launch.stdout), report, blobs),
-        stderr=_keep_output(Path(launch.stderr), report, blobs),
+        stdout=_keep_output(execution.run_folder / "stdout", report, blobs),
+        stderr=_keep_output(execution.run_folder / "stderr", report, blobs),
         artifacts=artifacts,
         artifact_problems=problems,
-        workspace=changes_between(before, after),
+        workspace=changes_between(before, after) if before is not None and after is not None else None,
         repository_before=plan.state,
-        repository_after=_repository(root, execution, clock),
-        by_others=changed_by_others(execution.left, before, after, report, root, end),
+        repository_after=_repository(root, execution, clock) if root is not None else None,
+        by_others=changed_by_others(execution.left, before, after, report, root, end)
+        if root is not None and before is not None and after is not None and end is not None
+        else (),
         result=result,
         result_file=result_file,
         result_problem=result_problem,
+        workspace_problem=workspace_problem,
     )
     manifests = [
         KeptBlob("manifest", name, blob.sha256, blob.size)
         for name, manifest in (("before", before), ("after", after))
+        if manifest is not None
         for blob in (blobs.put_bytes(canonical_json(manifest.to_json())),)
     ]
     outcome, reason_code, reason = evidence.judge()
@@ -119,8 +184,20 @@ def observe(
         active_ms=report.active_ms,
         reported_cost=result.cost if result is not None else None,
         never_started=report.ended_by is EndedBy.NOT_STARTED,
-        survivors=", ".join(f"{one.name} ({one.identity.pid})" for one in report.tree.survived),
+        survivors=_survivors(report),
     )
+
+
+def _survivors(report: ProcessReport) -> str:
+    return ", ".join(f"{one.name} ({one.identity.pid})" for one in report.tree.survived)
+
+
+def _launch_of(execution: Execution) -> Launch:
+    """What is to be started; `StartRefused` if no system could start it."""
+    try:
+        return _launch(execution)
+    except InvalidValue as error:
+        raise StartRefused(NotStarted.REFUSED_BY_SYSTEM, error.what) from error
 
 
 def _launch(execution: Execution) -> Launch:
