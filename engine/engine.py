@@ -174,6 +174,7 @@ class Engine:
             self._may_dispatch,
         )
         self._automatic = False
+        self._closing: asyncio.Task[None] | None = None
         self._stored_at = clock.elapsed()
         self._unsubscribe = storage.subscribe(self._on_changes)
 
@@ -232,15 +233,25 @@ class Engine:
         await self._worker.finish()
 
     async def close(self) -> None:
-        """Stop claiming, stop what runs (it becomes UNKNOWN), and close the folder."""
+        """Stop claiming, stop what runs (it becomes UNKNOWN), and close the folder.
+
+        A second call waits for the first; a cancelled caller does not stop it.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="closing the engine")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         self._unsubscribe()
-        await self._scheduled.stop()
-        await self._coordinator.stop()
-        await self._worker.stop()
-        if not self._coordinator.superseded:
-            with suppress(PraxisError):
-                await self._look_at_clock(store=True)
-        await self._storage.close()
+        try:
+            await self._scheduled.stop()
+            await self._coordinator.stop()
+            await self._worker.stop()
+            if not self._coordinator.superseded:
+                with suppress(PraxisError):
+                    await self._look_at_clock(store=True)
+        finally:
+            await self._storage.close()
 
     @staticmethod
     def default_folder() -> Path:
@@ -393,14 +404,12 @@ class Engine:
     async def cancel(self, node: Node, actor: Actor, *, reason: str, key: str | None = None) -> None:
         """Cancel everything below a node and stop what runs (it becomes UNKNOWN)."""
         self._authorize(actor, "cancel")
-        for attempt_id in await self._write(cancelling.cancel, node, actor, reason, key):
-            self._worker.request_stop(attempt_id)
+        await self._write(cancelling.cancel, node, actor, reason, key)
 
     async def stop_attempt(self, attempt_id: str, actor: Actor, reason: str) -> None:
         """Stop a running attempt; it becomes UNKNOWN, since a kill proves nothing."""
         self._authorize(actor, "cancel")
-        if await self._write(cancelling.request_stop, attempt_id, actor, reason):
-            self._worker.request_stop(attempt_id)
+        await self._write(cancelling.request_stop, attempt_id, actor, reason)
 
     async def accept(self, work_order_id: str, actor: Actor, reason: str = "") -> WorkOrderRow:
         """Accept validated work."""
@@ -421,11 +430,9 @@ class Engine:
         self._authorize(actor, "decide")
         planned = await asyncio.to_thread(self._planner.plan, steps_of_order(spec)[0])
         lane = await asyncio.to_thread(lane_of, spec.workspace)
-        identity, running = await self._write(
+        identity, _ = await self._write(
             decisions.replan, work_order_id, spec, lane, planned.sealed, actor, reason, key
         )
-        for attempt_id in running:
-            self._worker.request_stop(attempt_id)
         row = await self.work_order_row(identity)
         assert row is not None
         return row
@@ -473,6 +480,10 @@ class Engine:
     async def restore_clock_trust(self, actor: Actor, reason: str, *, lower_high_water: bool = False) -> None:
         """Trust wall time again after it was seen to agree with elapsed time, by a person's confirmation (E-33)."""
         self._authorize(actor, "resume")
+        # A caller that is cancelled in between must not leave the hold lifted and the clock distrusted.
+        await asyncio.shield(asyncio.create_task(self._restore_clock_trust(actor, reason, lower_high_water)))
+
+    async def _restore_clock_trust(self, actor: Actor, reason: str, lower_high_water: bool) -> None:
         await self._look_at_clock()
         high_water = await self._write(
             clock_trust.restore_trust,
@@ -622,7 +633,7 @@ class Engine:
         return await self._storage.read(evidence_view.evidence, attempt_id, folder, self._blobs.path)
 
     async def read_output(
-        self, attempt_id: str, role: str, *, path: str = "", offset: int = 0, limit: int = LARGEST_PART
+        self, attempt_id: str, role: str, *, path: str = "", offset: int = 0, most_bytes: int = LARGEST_PART
     ) -> OutputPart:
         """A part of what an attempt wrote, with the values of its secrets masked, as far as they are still set.
 
@@ -634,7 +645,7 @@ class Engine:
             for value in view.plan["environment"]["own"].values()
             if isinstance(value, dict)
         ]
-        return await asyncio.to_thread(read_part, self._output_file(view, role, path), offset, limit, secrets)
+        return await asyncio.to_thread(read_part, self._output_file(view, role, path), offset, most_bytes, secrets)
 
     async def unknown(self, attempt_id: str) -> UnknownView:
         """Everything that is known of an attempt that is or was UNKNOWN."""
@@ -836,6 +847,10 @@ class Engine:
         return granted is not None
 
     def _on_changes(self, changes: ChangeSet) -> None:
+        for change in changes.changes:
+            # Here and not after the command, whose caller may have been cancelled right after its commit.
+            if change.kind == "attempt.stop_requested":
+                self._worker.request_stop(change.subject_id)
         if any(change.kind in _NUDGING for change in changes.changes):
             self._worker.nudge()
             self._coordinator.nudge()
