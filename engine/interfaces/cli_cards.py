@@ -13,7 +13,7 @@ from engine.instants import Instant
 from engine.interfaces.cli_output import age, at, heading, shown, shown_lines, table, word
 from engine.interfaces.durations import format_duration, format_size
 from engine.scheduling.gates import Gate
-from engine.states import ApprovalState
+from engine.states import ApprovalState, AttemptState
 from engine.views.values import (
     ApprovalCard,
     AttemptRow,
@@ -38,6 +38,16 @@ _WORDS = {
 }
 
 
+LONGEST_LINE = 200
+"""What a command is cut to where it only says which one is meant; the card of its approval has it whole."""
+
+
+def brief_command(argv: Sequence[str]) -> str:
+    """A command as one line, cut if it is long, which is said."""
+    whole = command_line(argv)
+    return whole if len(whole) <= LONGEST_LINE else f"{whole[:LONGEST_LINE]} … ({length_in_words(whole)})"
+
+
 def approval_lines(card: ApprovalCard, name: str, now: Instant) -> Iterator[Line]:
     """Everything that an approval covers, nothing shortened (B-008)."""
     yield Text.assemble(
@@ -60,7 +70,7 @@ def approval_lines(card: ApprovalCard, name: str, now: Instant) -> Iterator[Line
         yield ""
         yield heading(f"Its validation ({covered})")
         yield from plan_lines(card.validation_plan)
-        yield _field("seal", card.validation_seal or "")
+        yield _field("its seal", card.validation_seal or "")
     yield ""
     yield heading("Budget with this dispatch")
     yield budget_table(card.budget)
@@ -161,7 +171,7 @@ def task_lines(number: int, task: TaskRow) -> Iterator[Line]:
         word(task.state.value),
         *(("  approval ", word(task.approval_state.value)) if task.approval_state else ()),
     )
-    yield Text(f"  {command_line(task.argv)}")
+    yield Text(f"  {brief_command(task.argv)}")
     if task.why:
         yield _field("waits", shown(task.why))
     for attempt in task.attempts:
@@ -179,10 +189,13 @@ def attempt_lines(attempt: AttemptRow, name: str) -> Iterator[Line]:
     )
     if attempt.actual_active_ms is not None:
         overrun = ", more than was authorised" if attempt.overrun else ""
+        cost = "an unknown part" if attempt.actual_cost is None else attempt.actual_cost
         yield Text(
-            f"    used {attempt.actual_cost} of {attempt.max_cost} units, {attempt.actual_active_ms} of "
+            f"    used {cost} of {attempt.max_cost} units, {attempt.actual_active_ms} of "
             f"{attempt.max_active_ms} ms{overrun}"
         )
+    if attempt.state is AttemptState.UNKNOWN:
+        yield f"    decide: praxis reconcile {name} took-effect, did-not or still-unknown, with --reason"
 
 
 def evidence_lines(view: EvidenceView, name: str) -> Iterator[Line]:
@@ -194,7 +207,8 @@ def evidence_lines(view: EvidenceView, name: str) -> Iterator[Line]:
         yield _field("evidence", "none yet" if attempt.ended_at is None else "none was kept")
         for role, path in (("stdout", view.stdout_file), ("stderr", view.stderr_file)):
             if path is not None:
-                yield _field(role, f"is being written to {shown(path)}")
+                is_in = "is being written to" if attempt.ended_at is None else "what there is of it is in"
+                yield _field(role, f"{is_in} {shown(path)}")
     else:
         yield _field("evidence", f"{view.evidence_id} sha256 {view.evidence_sha256}")
         yield _field("command", command_line(seen["argv"]))
@@ -296,7 +310,7 @@ def _state(state: Mapping[str, Any]) -> str:
     if state["head"]:
         words.append(f"{shown(state['branch']) or 'detached'} at {state['head'][:12]}")
     if state["changed"]:
-        words.append(f"{state['changed']} uncommitted changes")
+        words.append(f"{state['changed']} uncommitted change{'' if state['changed'] == 1 else 's'}")
     if state["digest"]:
         words.append(f"digest {state['digest']}")
     if state["note"]:

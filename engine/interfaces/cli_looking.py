@@ -20,6 +20,7 @@ from engine.interfaces.cli_cards import (
     Line,
     approval_lines,
     attempt_lines,
+    brief_command,
     evidence_lines,
     gate_table,
     plan_lines,
@@ -32,7 +33,7 @@ from engine.interfaces.cli_output import NOBODY_WORKS, Output, age, at, shown, t
 from engine.interfaces.cli_session import Session
 from engine.interfaces.work_order_file import read_work_order
 from engine.scheduling.gates import Gate
-from engine.states import ApprovalState, WorkOrderState
+from engine.states import ApprovalState, TaskState, WorkOrderState
 from engine.views.values import AttemptRow, DryCheck, EvidenceView, InboxRow, WorkOrderRow
 from engine.work_order import WorkOrderSpec
 
@@ -165,7 +166,7 @@ def _inbox_lines(rows: tuple[InboxRow, ...]) -> Iterator[Line]:
                 f"{age(row.asked_at, now)} ago by {shown(str(row.asked_by))}",
                 at(row.expires_at),
                 row.seal[:12],
-                command_line(row.argv),
+                brief_command(row.argv),
             ]
             for row in rows
         ),
@@ -228,10 +229,14 @@ async def explain(session: Session, name: Annotated[str, typer.Argument(help="WO
         story, task = await find_task(client, name)
         gates = await client.explain(task.id)
         alone = client.alone
-    session.out.result(gates, lambda: _gate_lines(f"WO-{story.row.number}/{task.ordinal}", gates, alone))
+    name = f"WO-{story.row.number}/{task.ordinal}"
+    session.out.result(gates, lambda: _gate_lines(name, task.state, gates, alone))
 
 
-def _gate_lines(name: str, gates: tuple[Gate, ...], alone: bool) -> Iterator[Line]:
+def _gate_lines(name: str, state: TaskState, gates: tuple[Gate, ...], alone: bool) -> Iterator[Line]:
+    if state not in (TaskState.WAITING, TaskState.READY, TaskState.CLAIMED):
+        yield f"{name} is {state}, so it does not wait. The gates are as another attempt would find them now."
+        alone = False
     closed = [gate for gate in gates if not gate.open]
     yield f"{name}: {len(closed)} of {len(gates)} gates closed." if closed else f"{name}: every gate is open."
     yield gate_table(gates)

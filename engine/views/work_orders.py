@@ -42,6 +42,7 @@ from engine.views.values import (
 )
 
 STORY_JOURNAL_ROWS = 200
+_UNDECIDED = "UNKNOWN: a person has to decide whether it took effect."
 
 _ORDERS = """
     SELECT work_order.*, part.spent_cost, part.reserved_cost + part.frozen_cost AS held_cost, part.cost_limit,
@@ -311,11 +312,12 @@ def _order(rx: Rx, row: sqlite3.Row, now: Instant) -> WorkOrderRow:
 
 def _order_why(rx: Rx, row: sqlite3.Row, now: Instant) -> str:
     if row["state"] != WorkOrderState.ACTIVE:
-        return str(row["state_reason"])
+        undecided = row["unknown"] and row["ended_at"] is not None
+        return " · ".join(filter(None, (row["state_reason"], _UNDECIDED if undecided else "")))
     if row["task_state"] == TaskState.DISPATCHED:
         return f"Running: {row['task_purpose'].lower()}."
     if row["unknown"]:
-        return "UNKNOWN: a person has to decide whether it took effect."
+        return _UNDECIDED
     return why_waiting(rx, row["task_id"], row["task_state"], now)
 
 

@@ -118,6 +118,9 @@ def test_the_card_is_shown_whole_before_anything_is_approved(praxis: Praxis, ord
     assert numbers == [*range(3 + len(arguments)), *range(3)]
     assert "\u202e" not in ran.out
     assert praxis("inbox", "--json").json[0]["approval_id"]
+    for summary in (praxis("inbox").out, praxis("show", "WO-1").out):
+        assert long not in summary
+        assert "characters)" in summary, "what is cut says so"
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,26 @@ def test_e51_after_the_owner_was_killed_its_work_is_unknown_and_the_folder_is_fr
     assert praxis("show", "WO-1", "--json").json["tasks"][0]["state"] == "READY"
 
 
+def test_an_unknown_is_not_hidden_by_the_end_of_its_work_order(
+    praxis: Praxis, owner: Any, order_file: Any, workspace: Path
+) -> None:
+    process = owner()
+    praxis("submit", order_file("import time; open('began', 'w').close(); time.sleep(60)"))
+    approve(praxis, "WO-1")
+    until_true((workspace / "began").exists, process)
+    until_true(lambda: praxis("show", "WO-1/1/1", "--json").json["state"] == "RUNNING", process)
+    assert "WO-1/1 is DISPATCHED, so it does not wait." in praxis("explain", "WO-1").out
+    praxis("cancel", "WO-1", "--reason", "not needed")
+    until_true(lambda: praxis("list", "--json").json[0]["state"] == "CANCELLED", process)
+    why = praxis("list", "--json").json[0]["why"]
+    assert why == "not needed · UNKNOWN: a person has to decide whether it took effect."
+    shown = praxis("show", "WO-1").out
+    assert "decide: praxis reconcile WO-1/1/1 took-effect" in shown
+    assert "None" not in shown
+    praxis("reconcile", "WO-1/1/1", "did-not", "--reason", "looked")
+    assert praxis("list", "--json").json[0]["why"] == "not needed"
+
+
 def test_an_owner_that_hangs_is_named(praxis: Praxis, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_session, "OWNER_SECONDS", 0.2)
     process = owner()
