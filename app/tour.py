@@ -101,8 +101,8 @@ class _Tour:
             ),
             Step(
                 "You decide an UNKNOWN, with a reason",
-                "After looking, you say that it did not take effect. The budget is released and the step may be "
-                "asked for again; nothing starts by itself.",
+                "After looking, you say that it did not take effect: the count was to reach 120. The budget is "
+                "released and the step may be asked for again; nothing starts by itself.",
                 "work_orders",
                 self._reconcile,
             ),
@@ -114,9 +114,9 @@ class _Tour:
                 self._run_into_drift,
             ),
             Step(
-                "Hold everything, and resume",
+                "Hold everything, resume, hold one",
                 "A hold stops anything new from starting, whatever has been approved; what runs goes on. It ends "
-                "with an answer to its reason.",
+                "with an answer to its reason. Everything was held and resumed; this work order is held still.",
                 "inbox",
                 self._hold_and_resume,
             ),
@@ -147,7 +147,10 @@ class _Tour:
 
     async def _reconcile(self) -> str:
         await self._engine.reconcile(
-            await self._attempt_of("Passes"), Finding.DID_NOT, self._person, reason="count.txt is not there."
+            await self._attempt_of("Passes"),
+            Finding.DID_NOT,
+            self._person,
+            reason="count.txt stops far from 120.",
         )
         return await self._order("Passes")
 
