@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sqlite3
 import sys
@@ -111,6 +112,11 @@ def _database_problems(folder: Path) -> list[PraxisError]:
             raise FolderNotUsable(
                 f"The data folder {folder} is no folder.",
                 do="Choose a folder that you may write to, with --data.",
+            )
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise FolderNotUsable(
+                f"The data folder {folder} cannot be written to: this user has no right to.",
+                do="Give yourself the right, or choose another folder with --data.",
             )
         if path.exists():
             inspect_database(path, shipped_migrations())

@@ -177,6 +177,13 @@ def _database_error(error: sqlite3.Error, path: Path) -> PraxisError | None:
             )
         case sqlite3.SQLITE_CORRUPT:
             return damaged(path, str(error))
+        case sqlite3.SQLITE_CANTOPEN if path.exists() and not os.access(path, os.R_OK):
+            return FolderNotUsable(
+                f"The database {path} cannot be read: this user has no right to it.",
+                means="Nothing was changed.",
+                do="Give yourself the right to read and write the file, or choose another folder with --data.",
+                path=str(path),
+            )
         case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN:
             return _disk_fault(path, str(error))
     return None

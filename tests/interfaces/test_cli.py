@@ -309,6 +309,16 @@ def test_the_doctor_finds_a_database_that_cannot_be_used(
     assert (folder / "praxis.sqlite").read_bytes() == content
 
 
+def test_the_doctor_finds_missing_rights(
+    praxis: Praxis, order_file: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    praxis("submit", order_file())
+    monkeypatch.setattr(os, "access", lambda path, mode: path != folder or mode != os.W_OK)
+    ran = praxis("doctor", ok=False)
+    assert ran.code == 6
+    assert "cannot be written to: this user has no right to" in ran.out
+
+
 def test_a_file_is_no_data_folder(praxis: Praxis, order_file: Any, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

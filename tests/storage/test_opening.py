@@ -16,6 +16,7 @@ from engine.errors import (
     DatabaseMisconfigured,
     DatabaseNewer,
     DatabaseReadOnly,
+    DiskFault,
     DiskFull,
     FolderNotUsable,
     NotADatabase,
@@ -24,6 +25,7 @@ from engine.errors import (
     UnsuitableFolder,
 )
 from engine.storage import Storage, opening
+from engine.storage.connections import storage_error
 from engine.storage.folder_place import Mount, PlaceKind, PosixSurroundings
 from engine.storage.owner_lock import NOTE_FILE
 from engine.storage.schema import APPLICATION_ID, Migration, shipped_migrations
@@ -285,6 +287,18 @@ async def test_e15_a_write_protected_folder_is_refused(
     assert digest(folder) == before
     with pytest.raises(FolderNotUsable):
         await open_storage(folder / "inside")
+
+
+def test_e15_a_database_that_may_not_be_read_is_no_fault_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "praxis.sqlite"
+    path.touch()
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+    assert isinstance(storage_error(error, path), DiskFault)
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    assert isinstance(storage_error(error, path), FolderNotUsable)
 
 
 async def test_e15_a_file_in_the_place_of_the_folder_is_refused(
