@@ -128,7 +128,10 @@ async def find_node(client: EngineClient, text: str) -> tuple[Node, str]:
         return WHOLE_ENGINE, "the whole engine"
     if text.startswith(PROJECT_PREFIX):
         return await _project_node(client, text.removeprefix(PROJECT_PREFIX))
-    name = read_name(text)
+    try:
+        name = read_name(text)
+    except InvalidValue as error:
+        raise InvalidValue(error.what, do="Write engine, project:NAME, WO-118 or WO-118/2.") from None
     if name.attempt is not None:
         raise InvalidValue(f"{text} names an attempt.", do="Name a task or a work order, or use praxis stop.")
     story, task = await find_task(client, text)

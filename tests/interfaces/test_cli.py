@@ -343,6 +343,7 @@ def test_what_does_not_exist_is_named(praxis: Praxis, order_file: Any) -> None:
     assert praxis("show", "nonsense", ok=False).code == 2
     assert praxis("evidence", "WO-1", ok=False).code == 3
     assert praxis("pause", "project:none", ok=False).code == 3
+    assert "engine, project:NAME" in praxis("pause", "everything", ok=False).err
 
 
 @pytest.mark.parametrize(
