@@ -9,6 +9,7 @@ from engine.dispatch.differences import Difference, differences
 from engine.dispatch.plan import plan_from_json
 from engine.dispatch.planning import PlannedStep, Step
 from engine.dispatch.restores import given_before_restore
+from engine.dispatch.soundness import require_sound
 from engine.dispatch.work_orders import spec_of, work_order_row
 from engine.instants import Instant
 from engine.scheduling.tasks import task_row
@@ -103,7 +104,11 @@ def _state_left(rx: Rx, validation_id: str | None) -> WorkspaceState | None:
 
 
 def steps_of_order(spec: WorkOrderSpec) -> tuple[Step, ...]:
-    """The steps of a work order that can be planned beforehand: implementation, and validation by a command."""
+    """The steps of a work order that can be planned beforehand: implementation, and validation by a command.
+
+    `InvalidWorkOrder` for a work order that is not sound.
+    """
+    require_sound(spec)
     steps = [Step(Purpose.IMPLEMENT, spec.implementation, spec)]
     if spec.validation.by is ValidatedBy.COMMAND and spec.validation.command is not None:
         steps.append(Step(Purpose.VALIDATE, spec.validation.command, spec))
