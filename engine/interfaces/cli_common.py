@@ -32,6 +32,13 @@ DataOption = Annotated[
         help="The data folder; without it this user's own, or PRAXIS_DATA.",
     ),
 ]
+LaterDataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="FOLDER", help="The data folder; without it this user's own, or PRAXIS_DATA."
+    ),
+]
+"""After the command the variable is not read again: there it would win over ``--data`` before the command."""
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON document; errors as JSON on stderr.", show_default=False),
@@ -141,7 +148,7 @@ _COMMON = ("data", "json", "as_script", "as_agent")
 
 
 def _common_parameters() -> list[inspect.Parameter]:
-    kinds = (DataOption, JsonOption, ScriptOption, AgentOption)
+    kinds = (LaterDataOption, JsonOption, ScriptOption, AgentOption)
     return [
         _parameter(name, kind, False if name == "json" else None)
         for name, kind in zip(_COMMON, kinds, strict=True)

@@ -328,6 +328,12 @@ def test_a_file_is_no_data_folder(praxis: Praxis, order_file: Any, tmp_path: Pat
     assert "it is no folder" in ran.err
 
 
+def test_a_named_folder_wins_over_the_variable_at_either_place(praxis: Praxis, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    for arguments in (("--data", str(other), "doctor"), ("doctor", "--data", str(other))):
+        assert praxis(*arguments, "--json").json["folder"] == str(other)
+
+
 def test_the_same_key_submits_once(praxis: Praxis, order_file: Any) -> None:
     first = praxis("submit", order_file(), "--key", "k", "--json").json
     assert praxis("submit", order_file(), "--key", "k", "--json").json[0]["id"] == first[0]["id"]
