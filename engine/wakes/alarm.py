@@ -53,8 +53,6 @@ from engine.wakes.values import (
     WakeSummary,
 )
 
-LARGEST_PAGE = 1_000
-
 _RELEVANT = {
     f"wake.{event}"
     for event in (
@@ -78,7 +76,8 @@ class AlarmClock:
 
     Without `start` nothing happens by itself: the host calls `run_due`. ``holder`` names this runner among all
     that share the store; a runner that comes back under the same name takes back what it held, so no two may
-    live under one name. ``authorize`` decides who may do what; there is no implicit yes.
+    live under one name. ``authorize`` decides who may do what; there is no implicit yes. ``time_trusted``
+    says, beside the store, whether time may be judged by; it is asked within transactions, on their thread.
     """
 
     def __init__(
@@ -108,13 +107,16 @@ class AlarmClock:
         self._settings = settings
         self._authorize = authorize
         self._make_token = make_token
-        self._time_trusted = time_trusted
         self._holder = requests.require_name(holder, "holder")
+
+        def trusted(tx: Transaction) -> bool:
+            return store.time_trusted(tx) and time_trusted()
+
         self._series = SeriesRules(store, budgets, authorize)
         self._creating = Creating(store, self._series, budgets, settings)
-        self._answers = Answers(store, self._series, authorize)
-        self._firing = Firing(store, self._series, settings)
-        self._receipts = Receipts(store, clock, settings, self._holder, authorize, time_trusted)
+        self._answers = Answers(store, self._series, authorize, trusted)
+        self._firing = Firing(store, self._series, settings, trusted)
+        self._receipts = Receipts(store, clock, settings, self._holder, authorize, trusted)
         self._metrics = Metrics()
         self._runner = Runner(
             store,
@@ -124,7 +126,6 @@ class AlarmClock:
             self._holder,
             self._metrics,
             guarded(notify),
-            time_trusted,
             jitter,
             self._look_again,
         )
@@ -157,8 +158,9 @@ class AlarmClock:
         """
         token = self._make_token()
         request = requests.approval(self._settings, token=token, **asked)
-        booked = await self.create(request, reissue=reissue)
-        return IssuedApproval(booked, None if booked.repeat and not reissue else token)
+        booked, issued = await self._store.write(self._creating.create_approval, request, reissue)
+        self._created(request, booked)
+        return IssuedApproval(booked, token if issued else None)
 
     def schedule_request(self, **asked: Unpack[ScheduleAsked]) -> Request:
         """Check what `schedule` would be asked, for `create_in`."""
@@ -172,12 +174,10 @@ class AlarmClock:
         """Book a wake within a transaction of the host, or of an in-transaction sink: both commit, or neither."""
         return self._creating.create(tx, request, now=now)
 
-    async def create(self, request: Request, *, reissue: bool = False) -> Booked:
+    async def create(self, request: Request) -> Booked:
         """Book what a checked request asks for."""
-        booked = await self._store.write(self._creating.create, request, reissue)
-        if not booked.repeat and not booked.coalesced:
-            self._metrics.count(request.kind, "created")
-            self._hint(request.lane, booked.due_at)
+        booked = await self._store.write(self._creating.create, request)
+        self._created(request, booked)
         return booked
 
     # ------------------------------------------------------------------------------- events, answers, ends
@@ -305,7 +305,9 @@ class AlarmClock:
         limit: int = 100,
     ) -> tuple[Series, ...]:
         """A page of the series of a workspace, oldest first, after the one with the id ``after``."""
-        return await self._store.read(self._store.series.list, workspace, tuple(states), after, _page(limit))
+        return await self._store.read(
+            self._store.series.list, workspace, tuple(states), after, require_batch(limit)
+        )
 
     async def preview(self, series_id: str, number: int = 10) -> tuple[Occurrence, ...]:
         """The coming occurrences of a series, with local time, UTC and a mark on days whose clocks change."""
@@ -339,7 +341,7 @@ class AlarmClock:
 
     async def docket(self, workspace: str | None = None, *, limit: int = 100) -> tuple[DocketRow, ...]:
         """Missed occurrences that wait for a person, oldest first."""
-        return await self._store.read(self._store.series.docket, workspace, _page(limit))
+        return await self._store.read(self._store.series.docket, workspace, require_batch(limit))
 
     async def decide(self, docket_id: str, choice: CatchUp | str, actor: Actor, reason: str) -> DocketRow:
         """Decide about missed occurrences: fire ``all`` of them, the ``latest`` or ``none``."""
@@ -366,7 +368,7 @@ class AlarmClock:
     ) -> tuple[WakeSummary, ...]:
         """A page of wakes by due time, after `engine.wakes.store.place` of the last one seen."""
         return await self._store.read(
-            self._store.wakes.list, workspace, session, tuple(states), after, _page(limit)
+            self._store.wakes.list, workspace, session, tuple(states), after, require_batch(limit)
         )
 
     async def history(self, wake_id: str, *, limit: int = 1_000) -> tuple[Step, ...]:
@@ -375,7 +377,7 @@ class AlarmClock:
 
     async def lanes(self, workspace: str | None = None, *, limit: int = 100) -> tuple[LaneRow, ...]:
         """Lanes in which something waits or fires, or that are stopped."""
-        return await self._store.read(self._store.queue.lanes, workspace, _page(limit))
+        return await self._store.read(self._store.queue.lanes, workspace, require_batch(limit))
 
     async def set_lane(self, workspace: str, lane: str, actor: Actor, *, stop_on_failure: bool) -> None:
         """Say whether a lane stops when a wake of it dies, until that wake is released or dropped."""
@@ -428,7 +430,7 @@ class AlarmClock:
 
     async def unknown_receipts(self, workspace: str, *, limit: int = 100) -> tuple[Receipt, ...]:
         """Effects of which nobody can say whether they happened, oldest first."""
-        return await self._store.read(self._store.receipts.unknown, workspace, _page(limit))
+        return await self._store.read(self._store.receipts.unknown, workspace, require_batch(limit))
 
     async def settle_receipt(
         self,
@@ -532,7 +534,7 @@ class AlarmClock:
     def _book_clean_up(self, tx: Transaction, now: Instant) -> None:
         """See to it that the clean-up is booked as the settings say, or not at all."""
         every = self._settings.clean_up_every_ms
-        live = self._store.series.list(tx, OWN_WORKSPACE, SERIES_LIVE, None, LARGEST_PAGE)
+        live = self._store.series.list(tx, OWN_WORKSPACE, SERIES_LIVE, None, self._settings.batch)
         present = next((series for series in live if series.kind == CLEAN_UP_KIND), None)
         if every is None:
             if present is not None:
@@ -562,6 +564,11 @@ class AlarmClock:
         anchor = self._clock.now() if start is None else absolute(start, "start")
         return Every(duration(every, "every"), anchor)
 
+    def _created(self, request: Request, booked: Booked) -> None:
+        if not booked.repeat and not booked.coalesced:
+            self._metrics.count(request.kind, "created")
+            self._hint(request.lane, booked.due_at)
+
     def _hint(self, lane: str | None, at: Instant | None) -> None:
         """Tell the driver; whatever comes of it, what was stored stays stored."""
         try:
@@ -586,7 +593,3 @@ def _reason(reason: str) -> str:
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidValue("A reason is needed.", do="Say why, in a few words.")
     return reason
-
-
-def _page(limit: int) -> int:
-    return min(require_batch(limit), LARGEST_PAGE)

@@ -13,7 +13,7 @@ from engine.wakes.errors import Reason, WakeRefused
 from engine.wakes.policy import Authorize, about, is_allowed, owns, require
 from engine.wakes.series import SeriesRules
 from engine.wakes.steps import record_step
-from engine.wakes.store import Transaction, WakeStore
+from engine.wakes.store import Transaction, Trusted, WakeStore
 from engine.wakes.values import (
     CancelResult,
     CatchUp,
@@ -29,10 +29,11 @@ from engine.wakes.values import (
 class Answers:
     """The rules of events, approvals, cancelling and dead letters. Public methods are transaction functions."""
 
-    def __init__(self, store: WakeStore, series: SeriesRules, authorize: Authorize) -> None:
+    def __init__(self, store: WakeStore, series: SeriesRules, authorize: Authorize, trusted: Trusted) -> None:
         self._store = store
         self._series = series
         self._authorize = authorize
+        self._trusted = trusted
 
     def deliver(
         self,
@@ -61,7 +62,7 @@ class Answers:
             tx, workspace, key, delivery_id, None if retain_ms is None else payload, retained_until, now
         )
         accepted = self._store.queue.accept_event(
-            tx, workspace, key, payload, position, now, judge=self._store.time_trusted(tx)
+            tx, workspace, key, payload, position, now, judge=self._trusted(tx)
         )
         for wake in accepted:
             record_step(
@@ -88,9 +89,7 @@ class Answers:
             return Resolution(ResolveResult.UNAUTHORIZED)
         if wake is None:
             return Resolution(ResolveResult.NOT_FOUND)
-        accepted = self._store.queue.accept_answer(
-            tx, wake.id, answer, actor, now, judge=self._store.time_trusted(tx)
-        )
+        accepted = self._store.queue.accept_answer(tx, wake.id, answer, actor, now, judge=self._trusted(tx))
         if accepted is None:
             return _no_longer(wake)
         record_step(

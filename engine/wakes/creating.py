@@ -27,17 +27,13 @@ class Creating:
         self._budgets = budgets
         self._settings = settings
 
-    def create(self, tx: Transaction, request: Request, reissue: bool = False, *, now: Instant) -> Booked:
+    def create(self, tx: Transaction, request: Request, *, now: Instant) -> Booked:
         """Store what was asked for, once; `WakeRefused` names the budget that says no.
 
-        A repeat under the same key is answered from the stored row, whatever the budgets say now. With
-        ``reissue`` the repeat of an unanswered approval gets the request's token, which voids the former.
+        A repeat under the same key is answered from the stored row, whatever the budgets say now.
         """
         repeated = self._repeat(tx, request, now)
         if repeated is not None:
-            if reissue:
-                assert request.token_digest is not None
-                self._store.wakes.set_token(tx, repeated.id, request.token_digest)
             return repeated
         if request.coalesce and request.lane is not None:
             pending = self._store.wakes.pending_alike(
@@ -49,6 +45,19 @@ class Creating:
         wake = self._one(tx, request, now) if rule is None else self._recurring(tx, request, rule, now)
         self._store.boundary(tx, "wake.create")
         return booked(wake)
+
+    def create_approval(
+        self, tx: Transaction, request: Request, reissue: bool, *, now: Instant
+    ) -> tuple[Booked, bool]:
+        """Store a requested approval; also tells whether the request's token is the one that counts now.
+
+        With ``reissue`` the repeat of an unanswered approval gets that token, which voids the former (S-43).
+        """
+        assert request.token_digest is not None
+        made = self.create(tx, request, now=now)
+        if not made.repeat:
+            return made, True
+        return made, reissue and self._store.wakes.set_token(tx, made.id, request.token_digest)
 
     # Repeats
 

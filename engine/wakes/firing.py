@@ -14,7 +14,7 @@ from engine.wakes.running import running
 from engine.wakes.series import SeriesRules
 from engine.wakes.settings import WakeSettings
 from engine.wakes.steps import record_step
-from engine.wakes.store import Claims, Transaction, WakeStore
+from engine.wakes.store import Claims, Transaction, Trusted, WakeStore
 from engine.wakes.values import Series, Wake, WakeState
 
 LEASE_LAPSED = "The lease lapsed: its runner ended or could not renew it."
@@ -29,8 +29,7 @@ class Wanted:
     """What a runner asks of a round.
 
     ``limit`` wakes may be claimed, 0 for none; ``running`` are those it drives already. ``clock`` is its own
-    reading of the time: a runner that is ahead of the store claims nothing (S-51). ``time_trusted`` is its own
-    word on whether time may be judged by, beside the store's.
+    reading of the time: a runner that is ahead of the store claims nothing (S-51).
     """
 
     kinds: frozenset[str]
@@ -38,7 +37,6 @@ class Wanted:
     limit: int
     running: tuple[str, ...]
     clock: Instant
-    time_trusted: bool
     most_attempts: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -68,15 +66,18 @@ class Round:
 class Firing:
     """The rules of firing over a store."""
 
-    def __init__(self, store: WakeStore, series: SeriesRules, settings: WakeSettings) -> None:
+    def __init__(
+        self, store: WakeStore, series: SeriesRules, settings: WakeSettings, trusted: Trusted
+    ) -> None:
         self._store = store
         self._series = series
         self._settings = settings
+        self._trusted = trusted
 
     def round(self, tx: Transaction, wanted: Wanted, *, now: Instant) -> Round:
         """Expire what is overdue, re-drive what lapsed, claim what is due; each at most a batch."""
         store, settings = self._store, self._settings
-        by_time = wanted.time_trusted and store.time_trusted(tx)
+        by_time = self._trusted(tx)
         store.queue.readmit(tx, wanted.kinds, settings.batch)
         expired: tuple[Wake, ...] = ()
         lapsed: tuple[Wake, ...] = ()
@@ -241,7 +242,7 @@ class Firing:
 
         By a distrusted clock no lease is judged, and none is lengthened: it might end years ahead.
         """
-        if not self._store.time_trusted(tx):
+        if not self._trusted(tx):
             return ()
         until = now + self._settings.lease_ms
         return tuple(

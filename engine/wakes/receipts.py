@@ -23,7 +23,7 @@ from engine.wakes.errors import EffectDidNotHappen, OutcomeUnknown, WaitOver
 from engine.wakes.policy import Authorize, about, require
 from engine.wakes.requests import json_text
 from engine.wakes.settings import WakeSettings
-from engine.wakes.store import Transaction, WakeStore
+from engine.wakes.store import Transaction, Trusted, WakeStore
 from engine.wakes.values import Json, Receipt, ReceiptState
 from engine.wakes.waiting import first_of, to_the_end
 
@@ -72,14 +72,14 @@ class Receipts:
         settings: WakeSettings,
         holder: str,
         authorize: Authorize,
-        time_trusted: Callable[[], bool],
+        trusted: Trusted,
     ) -> None:
         self._store = store
         self._clock = clock
         self._settings = settings
         self._holder = holder
         self._authorize = authorize
-        self._time_trusted = time_trusted
+        self._trusted = trusted
         self._changes: dict[Key, asyncio.Event] = {}
 
     async def once(
@@ -200,8 +200,7 @@ class Receipts:
         lapsed = receipt is not None and receipt.state is ReceiptState.RUNNING
         if receipt is not None and receipt.lease_until is not None:
             # By a distrusted clock no lease is judged: then its runner may be alive whatever the time says.
-            judged = store.time_trusted(tx) and self._time_trusted()
-            if not judged or receipt.lease_until > now:
+            if not self._trusted(tx) or receipt.lease_until > now:
                 return _Begun(receipt, mine=False)
             if policy is Policy.AT_MOST_ONCE and not has_check:
                 store.receipts.settle(tx, *key, receipt.claim, ReceiptState.UNKNOWN, None, now)
@@ -215,7 +214,7 @@ class Receipts:
         return _Begun(claimed, mine=True, lapsed=lapsed)
 
     def _renew(self, tx: Transaction, receipt: Receipt, *, now: Instant) -> bool:
-        if not self._store.time_trusted(tx):
+        if not self._trusted(tx):
             return True
         return self._store.receipts.renew(
             tx,

@@ -67,7 +67,7 @@ class _Counts:
 
 @dataclass(slots=True, eq=False)
 class _Run:
-    """One sink under way. ``renewed_at`` and ``began_at`` are elapsed time."""
+    """One sink under way. ``renewed_at`` is elapsed time; ``began_at`` is time awake, which a limit means (B-083)."""
 
     wake: Wake
     sink: Sink
@@ -94,7 +94,6 @@ class Runner:
         holder: str,
         metrics: Metrics,
         notify: Listener,
-        time_trusted: Callable[[], bool],
         jitter: Callable[[], float],
         changed: Callable[[], None],
     ) -> None:
@@ -105,7 +104,6 @@ class Runner:
         self._holder = holder
         self._metrics = metrics
         self._notify = notify
-        self._time_trusted = time_trusted
         self._jitter = jitter
         self._changed = changed
         self._runs: dict[str, _Run] = {}
@@ -142,7 +140,7 @@ class Runner:
                 mine = {task for task in (*mine, *started) if not task.done()}
                 more = done.full and self._free() > 0
                 if counts.claimed >= limit:
-                    await first_of(tasks=[time_is_up, asyncio.gather(*mine)])
+                    await self._end_of(mine, time_is_up)
                     break
                 if comparing or (self._free() > 0 and (done.full or (done.progress and not started))):
                     continue
@@ -153,6 +151,13 @@ class Runner:
             time_is_up.cancel()
             await asyncio.gather(time_is_up, return_exceptions=True)
         return counts.report(running=len(self._runs), by_time=self._by_time, more=more)
+
+    async def _end_of(self, mine: set[asyncio.Task[None]], time_is_up: asyncio.Future[None]) -> None:
+        """Wait for what a pass has started, until its time is up or this runner stops."""
+        while mine and not time_is_up.done() and not self._stopping:
+            self._nudged.clear()
+            await first_of(self._nudged.wait(), tasks=[time_is_up, *mine])
+            mine = {task for task in mine if not task.done()}
 
     async def next_obligation(self) -> Instant | None:
         """When there is something to do next that this runner could do; None if nothing by time."""
@@ -200,7 +205,6 @@ class Runner:
             limit=limit,
             running=self.running,
             clock=self._clock.now(),
-            time_trusted=self._time_trusted(),
             most_attempts=most,
         )
 
@@ -209,7 +213,16 @@ class Runner:
         async with self._claiming:
             asked_at = self._clock.elapsed()
             wanted = self.wanted(0 if self._apart is not False else max(0, min(self._free(), limit)))
-            done = await self._store.write(self._firing.round, wanted)
+            writing = asyncio.ensure_future(self._store.write(self._firing.round, wanted))
+            try:
+                done = await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                # What was claimed is started all the same: its lease runs.
+                await asyncio.wait({writing})
+                if writing.exception() is None:
+                    for wake in writing.result().taken:
+                        self._start(wake, asked_at, counts)
+                raise
             self._compare_clocks(wanted.clock, done.now, self._clock.now())
             self._by_time = done.by_time
             counts.claimed += len(done.taken)
@@ -253,7 +266,7 @@ class Runner:
     def _start(self, wake: Wake, asked_at: int, counts: _Counts) -> asyncio.Task[None]:
         sink = self.sinks[wake.kind]
         limit = self._settings.time_limit_ms if sink.time_limit_ms is None else sink.time_limit_ms
-        run = _Run(wake, sink, counts, self._clock.elapsed(), asked_at, None if sink.unlimited else limit)
+        run = _Run(wake, sink, counts, self._clock.awake(), asked_at, None if sink.unlimited else limit)
         self._runs[wake.id] = run
         if wake.attempts == 1 and wake.late_ms is not None:
             self._metrics.started(wake.kind, wake.late_ms)
@@ -288,7 +301,7 @@ class Runner:
             if broken is not None:
                 self._broke(broken)
         finally:
-            self._metrics.ended(wake.kind, self._clock.elapsed() - run.began_at)
+            self._metrics.ended(wake.kind, self._clock.awake() - run.began_at)
             if self._runs.get(wake.id) is run:
                 del self._runs[wake.id]
             if not self._runs and self._keeper is not None:
@@ -433,14 +446,14 @@ class Runner:
                     run.body.cancel()
 
     def _end_overlong(self) -> None:
-        elapsed = self._clock.elapsed()
+        awake = self._clock.awake()
         for run in self._runs.values():
-            if run.limit_ms is None or run.body is None or elapsed - run.began_at < run.limit_ms:
+            if run.limit_ms is None or run.body is None or awake - run.began_at < run.limit_ms:
                 continue
             if not run.out_of_time:
                 run.out_of_time = True
                 run.body.cancel()
-            elif elapsed - run.began_at >= run.limit_ms + self._settings.stuck_ms and not run.reported_stuck:
+            elif awake - run.began_at >= run.limit_ms + self._settings.stuck_ms and not run.reported_stuck:
                 run.reported_stuck = True
                 text = (
                     f"The wake {run.wake.id} ({run.wake.kind}) is stuck: its sink does not stop when told to."
@@ -448,13 +461,11 @@ class Runner:
                 self._notify(Notice(NoticeKind.STUCK, text, run.wake.id))
 
     def _until_next_care(self) -> int:
-        elapsed, third = self._clock.elapsed(), self._settings.lease_ms // 3
-        times = [run.renewed_at + third for run in self._runs.values() if not run.lost]
-        times += [
-            run.began_at + run.limit_ms
-            for run in self._runs.values()
-            if run.limit_ms is not None and not run.out_of_time
-        ]
-        return (
-            max(1, min(LONGEST_SLEEP_MS, *(time - elapsed for time in times))) if times else LONGEST_SLEEP_MS
-        )
+        elapsed, awake, third = self._clock.elapsed(), self._clock.awake(), self._settings.lease_ms // 3
+        waits = [LONGEST_SLEEP_MS]
+        for run in self._runs.values():
+            if not run.lost:
+                waits.append(run.renewed_at + third - elapsed)
+            if run.limit_ms is not None and not run.out_of_time:
+                waits.append(run.began_at + run.limit_ms - awake)
+        return max(1, min(waits))

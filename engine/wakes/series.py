@@ -10,7 +10,7 @@ import json
 from dataclasses import replace
 
 from engine.actors import ENGINE, Actor
-from engine.errors import InvalidValue, NotFound, PraxisError, WrongState
+from engine.errors import InvalidValue, NotFound, WrongState
 from engine.ids import new_id
 from engine.instants import Instant
 from engine.wakes.policy import Authorize, about, is_allowed, owns, require
@@ -146,24 +146,22 @@ class SeriesRules:
         try:
             rule = rule_from_json(series.rule)
             newer = rule.count(wake.due_at, upto)
-            if series.catch_up is CatchUp.ASK and late:
-                return None, self._put_in_docket(tx, series, rule, wake, newer, upto, now)
-            if series.catch_up is CatchUp.NONE and late:
-                self._pass_over(tx, series, rule, wake, newer + 1, now)
-                return None, None
-            if series.catch_up is CatchUp.ALL:
-                skipped = newer + 1 - series.catch_up_most
-                newest = series.catch_up_most
-            else:
-                skipped, newest = newer, 1
-            if skipped <= 0:
-                return wake, None
-            due_at = rule.newest(upto, newest)
-        except PraxisError as error:
+            most = series.catch_up_most if series.catch_up is CatchUp.ALL else 1
+            first_kept = rule.newest(upto, most) if newer + 1 > most else wake.due_at
+            following = rule.after(now)
+        except Exception as error:  # it fires as it was booked, and the series shows why it stops there
             return wake, self._break(tx, series, error_text(error), now)
-        assert due_at is not None, "so many occurrences were counted"
-        missed = skipped if series.catch_up is not CatchUp.ALL else 0
-        return self._move(tx, series, wake, due_at, skipped, missed, now), None
+        assert first_kept is not None, "so many occurrences were counted"
+        if series.catch_up is CatchUp.ASK and late:
+            return None, self._put_in_docket(tx, series, wake, newer, first_kept, now)
+        if series.catch_up is CatchUp.NONE and late:
+            self._pass_over(tx, series, wake, newer + 1, following, now)
+            return None, None
+        skipped = newer + 1 - most
+        if skipped <= 0:
+            return wake, None
+        missed = 0 if series.catch_up is CatchUp.ALL else skipped
+        return self._move(tx, series, wake, first_kept, skipped, missed, now), None
 
     def _move(
         self,
@@ -194,11 +192,16 @@ class SeriesRules:
         return moved
 
     def _pass_over(
-        self, tx: Transaction, series: Series, rule: Rule, wake: Wake, skipped: int, now: Instant
+        self,
+        tx: Transaction,
+        series: Series,
+        wake: Wake,
+        skipped: int,
+        following: Instant | None,
+        now: Instant,
     ) -> None:
         """Skip an occurrence that is too late, and everything up to now; it becomes the next one to come."""
-        due_at = rule.after(now)
-        if due_at is None or (series.until is not None and due_at > series.until):
+        if following is None or (series.until is not None and following > series.until):
             self._store.queue.put_back(tx, wake.id, None)
             ended = self._store.queue.cancel(tx, wake.id, now)
             assert ended is not None
@@ -213,23 +216,14 @@ class SeriesRules:
                 why="no occurrence left",
             )
             return
-        self._move(tx, series, wake, due_at, skipped, 0, now)
+        self._move(tx, series, wake, following, skipped, 0, now)
         self._store.queue.put_back(tx, wake.id, None)
 
     def _put_in_docket(
-        self,
-        tx: Transaction,
-        series: Series,
-        rule: Rule,
-        wake: Wake,
-        newer: int,
-        upto: Instant,
-        now: Instant,
+        self, tx: Transaction, series: Series, wake: Wake, newer: int, last: Instant, now: Instant
     ) -> Series | None:
         """Hold missed occurrences for a person, as one row; the series goes on with the next to come."""
         assert wake.due_at is not None
-        last = rule.newest(upto) if newer else wake.due_at
-        assert last is not None
         if newer:
             self._move(tx, series, wake, last, newer, newer, now)
         held = self._store.queue.put_back(tx, wake.id, Waiting.DOCKET)

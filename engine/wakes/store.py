@@ -41,6 +41,9 @@ R = TypeVar("R")
 Transaction: TypeAlias = Any
 """A store's own transaction: reads and writes that commit together, or a snapshot that is only read."""
 
+Trusted: TypeAlias = Callable[[Transaction], bool]
+"""Whether the instant that a transaction was given may be judged by, as its store and the host see it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claims:

@@ -239,7 +239,8 @@ class Booked:
     """The answer to a creation, made from the stored row.
 
     ``repeat`` says that this request had been answered before, ``coalesced`` that a pending wake of the lane
-    stands in for it; either way nothing new was stored.
+    stands in for it; either way nothing new was stored. ``id`` is that of the wake, of a series' newest one;
+    only if all wakes of a paused or broken series are gone, it is that of the series.
     """
 
     id: str

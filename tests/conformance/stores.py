@@ -16,7 +16,7 @@ from engine.clock import Clock
 from engine.storage import Storage
 from engine.wakes.sqlite import SqliteWakeStore
 from engine.wakes.sqlite.queue import SqliteQueue
-from engine.wakes.sqlite.rows import marks, wake_of
+from engine.wakes.sqlite.rows import WAKE_COLUMNS, marks, wake_of
 from engine.wakes.store import Claims, WakeStore
 
 OpenStore = Callable[..., AbstractAsyncContextManager[WakeStore]]
@@ -43,7 +43,7 @@ class ReadThenWriteQueue(SqliteQueue):
         rows = tx.all(
             f"""UPDATE wake SET state = 'firing', armed_at = NULL, lease_until = ?, holder = ?, claim = claim + 1,
                   attempts = attempts + 1, late_ms = 0, ended_at = NULL, admitted_at = ?
-                WHERE seq IN ({marks(self.seen)}) RETURNING *""",
+                WHERE seq IN ({marks(self.seen)}) RETURNING {WAKE_COLUMNS}""",
             (lease_until, holder, options["now"], *self.seen),
         )
         return Claims(tuple(wake_of(row) for row in rows), ())

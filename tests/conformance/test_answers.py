@@ -267,9 +267,11 @@ async def test_s43_only_a_digest_of_the_token_is_stored(world: World) -> None:
     assert (repeat.token, repeat.booked.id, repeat.booked.repeat) == (None, wake_id, True)
     again = await alarm.request_approval(**W, expires_in="1h", key="k", reissue=True)
     assert again.booked.id == wake_id
-    assert (await alarm.resolve(token, "yes", ADA)).result is ResolveResult.NOT_FOUND
     assert again.token is not None
+    assert (await alarm.resolve(token, "yes", ADA)).result is ResolveResult.NOT_FOUND
     assert (await alarm.resolve(again.token, "yes", ADA)).ok
+    late = await alarm.request_approval(**W, expires_in="1h", key="k", reissue=True)
+    assert late.token is None, "it was answered; no token opens it again"
 
 
 async def test_answers_racing_are_decided_once(world: World) -> None:

@@ -639,6 +639,51 @@ async def test_a_pass_is_bounded_by_its_limit_and_its_time_slice(world: World) -
     await eventually(lambda: not alarm.running)
 
 
+async def test_b083_time_slept_counts_towards_no_time_limit(world: World) -> None:
+    alarm = world.make(sinks={"session_turn": external(world.turn, time_limit="1m")})
+    world.turn.parking = True
+    booked = await world.book(alarm)
+    async with world.passing(alarm):
+        await world.turn.arrivals()
+        await world.advance(30 * SECOND)
+        world.clock.suspend(8 * HOUR)
+        await world.settle()
+        await world.advance(20 * SECOND)
+        assert alarm.running == (booked.id,)
+    assert await world.state(booked.id) is WakeState.FIRED
+    assert len(world.turn.entered) == 1
+
+
+async def test_what_a_cancelled_pass_has_claimed_is_driven_all_the_same(world: World) -> None:
+    alarm = world.make()
+    await alarm.run_due()
+    for _ in range(20):
+        booked = await world.book(alarm)
+        task = asyncio.create_task(alarm.run_due())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await world.settle()
+        await eventually(lambda: not alarm.running)
+        assert await world.state(booked.id) in (WakeState.FIRED, WakeState.PENDING)
+    await alarm.run_due()
+    assert len(world.turn.entered) == 20
+
+
+async def test_a_stop_ends_a_pass_that_waits_at_its_limit(world: World) -> None:
+    alarm = world.make()
+    world.turn.parking = True
+    await world.book(alarm)
+    task = asyncio.create_task(alarm.run_due(1))
+    await world.turn.arrivals()
+    stopping = asyncio.create_task(alarm.stop())
+    assert (await task).running == 1
+    world.turn.release()
+    await stopping
+
+
 async def test_s24_a_lane_is_drained_within_a_pass(world: World) -> None:
     alarm = world.make()
     booked = [await world.book(alarm, lane="L") for _ in range(100)]

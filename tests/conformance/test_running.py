@@ -40,8 +40,7 @@ async def test_s12_the_sweep_finds_what_no_hint_told_of(world: World) -> None:
     await world.settle()
     booked = [await world.book(alarm, lane=f"lane {number}") for number in range(20)]
     assert not world.turn.entered
-    await world.advance(SECOND)
-    await eventually(lambda: len(world.turn.left) == 20)
+    await world.until(lambda: len(world.turn.left) == 20, most=3)
     assert sorted(world.turn.ids) == sorted(one.id for one in booked)
     assert ("lane 7", booked[7].due_at) in driver.hints
 
@@ -144,8 +143,7 @@ async def test_a_kind_that_gets_its_sink_while_running_fires_at_the_next_pass(wo
     assert [notice.kind for notice in world.notices] == [NoticeKind.NO_SINK]
     late = Recorder()
     alarm.register("gone", external(late))
-    await world.advance(SECOND)
-    await eventually(lambda: late.left)
+    await world.until(lambda: late.left, most=3)
 
 
 async def test_what_cannot_be_acted_on_does_not_make_the_timer_spin(world: World) -> None:
@@ -208,8 +206,7 @@ async def test_a_store_that_fails_is_tried_again_and_not_at_once(
         await world.settle()
         assert failures == 1
         world.store.write = write  # type: ignore[method-assign]
-        await world.advance(SECOND)
-        await eventually(lambda: world.turn.left)
+        await world.until(lambda: world.turn.left, most=3)
 
 
 async def test_stop_and_start_again(world: World) -> None:

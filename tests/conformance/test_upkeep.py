@@ -15,7 +15,7 @@ from engine.storage.schema import Migration, shipped_migrations
 from engine.wakes import SeriesState, WakeSettings, WakeState, external, place
 from engine.wakes.cleaning import CLEAN_UP_KIND, OWN_WORKSPACE
 from tests.conformance.stores import STORES, OpenStore
-from tests.conformance.world import ADA, DAY, HOUR, MINUTE, QUIET, SECOND, World, eventually
+from tests.conformance.world import ADA, DAY, HOUR, MINUTE, QUIET, SECOND, World
 
 W: dict[str, Any] = {"workspace": "w", "actor": ADA}
 
@@ -41,9 +41,9 @@ async def test_s05_the_clean_up_runs_by_itself_in_bounded_bites(world: World) ->
     alarm = world.make("cleaner", settings=WakeSettings(clean_up_bite=100))
     waiting = await world.book(alarm, in_="30d")
     await alarm.start()
-    for _ in range(3):
-        await world.advance(HOUR // 2 + SECOND, step=HOUR // 4)
-    await eventually(lambda: world.count("SELECT count(*) = 5 FROM wake WHERE state = 'cancelled'"))
+    await world.until(
+        lambda: world.count("SELECT count(*) = 5 FROM wake WHERE state = 'cancelled'"), step=HOUR // 2, most=6
+    )
     assert await world.state(waiting.id) is WakeState.PENDING
     removed = await world.store.read(
         lambda rx: [

@@ -151,12 +151,20 @@ class World:
             left -= step
             await self.settle()
 
-    async def run(self, alarm: AlarmClock, passes: int = 1) -> PassReport:
-        """Run passes, one after the other."""
-        report = await alarm.run_due()
-        for _ in range(passes - 1):
-            report = await alarm.run_due()
-        return report
+    async def until(self, check: Callable[[], object], *, step: int = SECOND, most: int = 10) -> None:
+        """Let time pass, step by step, until something holds; each step is given a moment to have its effect.
+
+        What waits may begin to wait only after time has passed, so how many steps it takes is not the same always.
+        """
+        for _ in range(most):
+            deadline = time.monotonic() + 0.25
+            while time.monotonic() < deadline:
+                found = check()
+                if found and not (asyncio.iscoroutine(found) and not await found):
+                    return
+                await asyncio.sleep(0.001)
+            self.clock.advance(step)
+        await eventually(check)
 
 
 def _nothing(tx: Any, *, now: int) -> None:

@@ -113,7 +113,7 @@ CREATE UNIQUE INDEX wake_key_live ON wake(workspace, idempotency_key)
   WHERE idempotency_key IS NOT NULL AND state IN ('pending', 'firing');
 CREATE UNIQUE INDEX wake_occurrence ON wake(series, due_at) WHERE series IS NOT NULL AND state <> 'cancelled';
 CREATE INDEX wake_of_series ON wake(series, seq) WHERE series IS NOT NULL;
-CREATE INDEX wake_live ON wake(workspace) WHERE state IN ('pending', 'firing');
+CREATE INDEX wake_live ON wake(workspace, state, lane) WHERE state IN ('pending', 'firing');
 CREATE INDEX wake_made_by_callers ON wake(workspace, created_at) WHERE origin = 'caller';
 CREATE INDEX wake_made_in_lane ON wake(workspace, lane, created_at) WHERE origin <> 'caller' AND lane IS NOT NULL;
 CREATE INDEX wake_made_of_kind ON wake(workspace, kind, created_at) WHERE origin <> 'caller' AND lane IS NULL;

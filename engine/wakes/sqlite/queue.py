@@ -13,12 +13,12 @@ from engine.actors import Actor
 from engine.instants import Instant
 from engine.storage import Rx, Tx
 from engine.wakes.sqlite.lanes import ARMED_AT, arm_lane, clear_lane, free_lane, stop_lane
-from engine.wakes.sqlite.rows import marks, wake_of
+from engine.wakes.sqlite.rows import WAKE_COLUMNS, marks, wake_of
 from engine.wakes.store import Claims
 from engine.wakes.values import LaneRow, Waiting, Wake
 
-AT_MOST_SET_ASIDE = 100
-"""Wakes without a sink that one claim sets aside at the least, however few it was to take."""
+SET_ASIDE = 100
+"""How many wakes without a sink one claim sets aside, once it has found one."""
 
 ANSWERED_LOOKED_AT = 1_000
 """Accepted events and answers that one claim looks at while the clock is distrusted."""
@@ -31,7 +31,7 @@ CLAIM = """
                      WHEN due_at > created_at THEN CASE WHEN :now > due_at THEN :now - due_at ELSE 0 END
                      WHEN :now > created_at THEN :now - created_at ELSE 0 END,
       admitted_at = coalesce(admitted_at, :now)
-    WHERE seq IN ({seqs}) RETURNING *"""
+    WHERE seq IN ({seqs}) RETURNING {columns}"""
 
 DUE_HEADS = """
     SELECT seq FROM wake WHERE armed_at IS NOT NULL AND armed_at <= :now AND kind IN ({kinds})
@@ -64,13 +64,14 @@ class SqliteQueue:
             "holder": holder,
         }
         if by_time:
-            set_aside = self._set_aside(tx, kinds, max(limit, AT_MOST_SET_ASIDE), now)
+            set_aside = self._set_aside(tx, kinds, limit, now)
             seqs = DUE_HEADS.format(kinds=", ".join(f":{name}" for name in known))
-            rows = tx.all(CLAIM.format(seqs=seqs), {**values, **known})
+            rows = tx.all(CLAIM.format(seqs=seqs, columns=WAKE_COLUMNS), {**values, **known})
         else:
             set_aside = []
-            seqs = ", ".join(map(str, self._answered(tx, kinds, limit)))
-            rows = tx.all(CLAIM.format(seqs=seqs), values)
+            chosen = self._answered(tx, kinds, limit)
+            seqs = ", ".join(map(str, chosen))
+            rows = tx.all(CLAIM.format(seqs=seqs, columns=WAKE_COLUMNS), values) if chosen else []
         taken = sorted((wake_of(row) for row in rows), key=lambda wake: (wake.due_at or 0, wake.order))
         return Claims(tuple(taken), tuple(set_aside))
 
@@ -91,7 +92,7 @@ class SqliteQueue:
             tx,
             f"""UPDATE wake SET state = CASE WHEN expired = 1 THEN 'expired' ELSE 'fired' END, lease_until = NULL,
                   holder = NULL, ended_at = ?
-                WHERE {_FIRING} RETURNING *""",
+                WHERE {_FIRING} RETURNING {WAKE_COLUMNS}""",
             (now, wake_id, claim),
         )
 
@@ -101,7 +102,7 @@ class SqliteQueue:
             tx,
             f"""UPDATE wake SET state = 'pending', lease_until = NULL, holder = NULL, last_error = ?, not_before = ?,
                   armed_at = CASE WHEN lane IS NULL THEN CASE WHEN due_at > ? THEN due_at ELSE ? END END
-                WHERE {_FIRING} RETURNING *""",
+                WHERE {_FIRING} RETURNING {WAKE_COLUMNS}""",
             (error, not_before, not_before, not_before, wake_id, claim),
         )
 
@@ -109,7 +110,7 @@ class SqliteQueue:
         """From firing under this claim to dead; stops the lane if it was told to."""
         rows = tx.all(
             f"""UPDATE wake SET state = 'dead', lease_until = NULL, holder = NULL, last_error = ?, ended_at = ?
-                WHERE {_FIRING} RETURNING *""",
+                WHERE {_FIRING} RETURNING {WAKE_COLUMNS}""",
             (error, now, wake_id, claim),
         )
         if not rows:
@@ -125,7 +126,7 @@ class SqliteQueue:
             tx,
             f"""UPDATE wake SET state = 'pending', lease_until = NULL, holder = NULL, attempts = attempts - 1,
                   not_before = coalesce(not_before, due_at), armed_at = CASE WHEN lane IS NULL THEN {ARMED_AT} END
-                WHERE {_FIRING} RETURNING *""",
+                WHERE {_FIRING} RETURNING {WAKE_COLUMNS}""",
             (wake_id, claim),
         )
 
@@ -135,7 +136,7 @@ class SqliteQueue:
         """Firing wakes, not among ``running``, whose lease has ended, or that ``holder`` held."""
         where, value = ("lease_until <= ?", now) if holder is None else ("holder = ?", holder)
         rows = tx.all(
-            f"""SELECT * FROM wake WHERE state = 'firing' AND {where} AND id NOT IN ({marks(running)})
+            f"""SELECT {WAKE_COLUMNS} FROM wake WHERE state = 'firing' AND {where} AND id NOT IN ({marks(running)})
                 ORDER BY lease_until, seq LIMIT ?""",
             (value, *running, limit),
         )
@@ -144,14 +145,14 @@ class SqliteQueue:
     def expire(self, tx: Tx, limit: int, now: Instant) -> tuple[Wake, ...]:
         """Admit pending wakes whose deadline has come as expired: their notice queues from now on."""
         rows = tx.all(
-            """UPDATE wake SET expired = 1, admitted_at = ?, not_before = ?, due_at = coalesce(due_at, ?),
+            f"""UPDATE wake SET expired = 1, admitted_at = ?, not_before = ?, due_at = coalesce(due_at, ?),
                  armed_at = CASE WHEN waiting IS NOT NULL THEN NULL
                                  WHEN lane IS NULL OR armed_at IS NOT NULL THEN ? END
                WHERE seq IN (SELECT seq FROM wake
                  WHERE state = 'pending' AND admitted_at IS NULL AND expires_at IS NOT NULL AND series IS NULL
                    AND expires_at <= ?
                  ORDER BY expires_at, seq LIMIT ?)
-               RETURNING *""",
+               RETURNING {WAKE_COLUMNS}""",
             (now, now, now, now, now, limit),
         )
         return _queued(tx, rows)
@@ -161,11 +162,11 @@ class SqliteQueue:
     ) -> tuple[Wake, ...]:
         """Store an event with every pending watch of it and queue them, in the order of their creation."""
         rows = tx.all(
-            """UPDATE wake SET result = ?, position = ?, admitted_at = ?, due_at = ?,
+            f"""UPDATE wake SET result = ?, position = ?, admitted_at = ?, due_at = ?,
                  armed_at = CASE WHEN waiting IS NULL AND lane IS NULL THEN ? END
                WHERE workspace = ? AND event_key = ? AND state = 'pending' AND trigger = 'on_event'
                  AND admitted_at IS NULL AND (NOT ? OR expires_at IS NULL OR expires_at > ?)
-               RETURNING *""",
+               RETURNING {WAKE_COLUMNS}""",
             (payload, position, now, now, now, workspace, key, judge, now),
         )
         return _queued(tx, rows)
@@ -174,9 +175,10 @@ class SqliteQueue:
         """Store a retained event with one pending watch and queue it."""
         return _step(
             tx,
-            """UPDATE wake SET result = ?, position = ?, admitted_at = ?, due_at = ?,
+            f"""UPDATE wake SET result = ?, position = ?, admitted_at = ?, due_at = ?,
                  armed_at = CASE WHEN lane IS NULL THEN ? END
-               WHERE id = ? AND state = 'pending' AND trigger = 'on_event' AND admitted_at IS NULL RETURNING *""",
+               WHERE id = ? AND state = 'pending' AND trigger = 'on_event' AND admitted_at IS NULL
+               RETURNING {WAKE_COLUMNS}""",
             (payload, position, now, now, now, wake_id),
         )
 
@@ -186,11 +188,11 @@ class SqliteQueue:
         """Store an answer with a pending approval and queue it; the deadline is judged in this statement."""
         return _step(
             tx,
-            """UPDATE wake SET result = ?, answered_by_kind = ?, answered_by = ?, admitted_at = ?, due_at = ?,
+            f"""UPDATE wake SET result = ?, answered_by_kind = ?, answered_by = ?, admitted_at = ?, due_at = ?,
                  armed_at = CASE WHEN waiting IS NULL AND lane IS NULL THEN ? END
                WHERE id = ? AND state = 'pending' AND trigger = 'on_approval' AND admitted_at IS NULL
                  AND (NOT ? OR expires_at > ?)
-               RETURNING *""",
+               RETURNING {WAKE_COLUMNS}""",
             (answer, actor.kind, actor.name, now, now, now, wake_id, judge, now),
         )
 
@@ -198,9 +200,9 @@ class SqliteQueue:
         """From pending, with nothing accepted, to cancelled."""
         return _step(
             tx,
-            """UPDATE wake SET state = 'cancelled', armed_at = NULL, waiting = NULL, ended_at = ?
+            f"""UPDATE wake SET state = 'cancelled', armed_at = NULL, waiting = NULL, ended_at = ?
                WHERE id = ? AND state = 'pending' AND expired = 0 AND (trigger = 'at' OR admitted_at IS NULL)
-               RETURNING *""",
+               RETURNING {WAKE_COLUMNS}""",
             (now, wake_id),
         )
 
@@ -210,12 +212,12 @@ class SqliteQueue:
         If its request key was given to a newer wake meanwhile, that one keeps it.
         """
         rows = tx.all(
-            """UPDATE wake SET state = 'pending', ended_at = NULL, attempts = 0, not_before = due_at,
+            f"""UPDATE wake SET state = 'pending', ended_at = NULL, attempts = 0, not_before = due_at,
                  armed_at = CASE WHEN lane IS NULL THEN due_at END,
                  idempotency_key = CASE WHEN EXISTS (SELECT 1 FROM wake AS newer
                    WHERE newer.workspace = wake.workspace AND newer.idempotency_key = wake.idempotency_key
                      AND newer.state IN ('pending', 'firing')) THEN NULL ELSE idempotency_key END
-               WHERE id = ? AND state = 'dead' RETURNING *""",
+               WHERE id = ? AND state = 'dead' RETURNING {WAKE_COLUMNS}""",
             (wake_id,),
         )
         return _freed(tx, rows)
@@ -223,7 +225,8 @@ class SqliteQueue:
     def drop(self, tx: Tx, wake_id: str, now: Instant) -> Wake | None:
         """From dead to cancelled; its lane goes on."""
         rows = tx.all(
-            "UPDATE wake SET state = 'cancelled', ended_at = ? WHERE id = ? AND state = 'dead' RETURNING *",
+            f"""UPDATE wake SET state = 'cancelled', ended_at = ? WHERE id = ? AND state = 'dead'
+                RETURNING {WAKE_COLUMNS}""",
             (now, wake_id),
         )
         return _freed(tx, rows)
@@ -239,10 +242,10 @@ class SqliteQueue:
     ) -> Wake:
         """Move a claimed occurrence to a later grid point; it stays claimed."""
         rows = tx.all(
-            """UPDATE wake SET due_at = ?, expires_at = ?, missed = missed + ?,
+            f"""UPDATE wake SET due_at = ?, expires_at = ?, missed = missed + ?,
                  late_ms = CASE WHEN ? > ? THEN ? - ? ELSE 0 END,
                  expired = CASE WHEN ? <= ? THEN 1 ELSE 0 END
-               WHERE id = ? AND state = 'firing' RETURNING *""",
+               WHERE id = ? AND state = 'firing' RETURNING {WAKE_COLUMNS}""",
             (due_at, expires_at, missed, now, due_at, now, due_at, expires_at, now, wake_id),
         )
         return wake_of(rows[0])
@@ -251,10 +254,10 @@ class SqliteQueue:
         """From firing back to pending as if it had never been claimed, set aside if ``waiting`` says so."""
         wake = _step(
             tx,
-            """UPDATE wake SET state = 'pending', lease_until = NULL, holder = NULL, attempts = attempts - 1,
+            f"""UPDATE wake SET state = 'pending', lease_until = NULL, holder = NULL, attempts = attempts - 1,
                  admitted_at = NULL, late_ms = NULL, expired = 0, waiting = ?,
                  armed_at = CASE WHEN ? IS NULL AND lane IS NULL THEN due_at END
-               WHERE id = ? AND state = 'firing' RETURNING *""",
+               WHERE id = ? AND state = 'firing' RETURNING {WAKE_COLUMNS}""",
             (waiting, waiting, wake_id),
         )
         assert wake is not None, "only a claimed wake is put back, by who claimed it"
@@ -264,9 +267,9 @@ class SqliteQueue:
         """Let an occurrence that a person decided about queue from now on."""
         return _step(
             tx,
-            """UPDATE wake SET waiting = NULL, admitted_at = ?, not_before = ?,
+            f"""UPDATE wake SET waiting = NULL, admitted_at = ?, not_before = ?,
                  armed_at = CASE WHEN lane IS NULL THEN ? END
-               WHERE id = ? AND state = 'pending' AND waiting = 'docket' RETURNING *""",
+               WHERE id = ? AND state = 'pending' AND waiting = 'docket' RETURNING {WAKE_COLUMNS}""",
             (now, now, now, wake_id),
         )
 
@@ -278,7 +281,7 @@ class SqliteQueue:
             f"""UPDATE wake SET waiting = NULL, armed_at = CASE WHEN lane IS NULL THEN {ARMED_AT} END
                 WHERE seq IN (SELECT seq FROM wake WHERE waiting = 'no_sink' AND kind IN ({marks(kinds)})
                   ORDER BY seq LIMIT ?)
-                RETURNING *""",
+                RETURNING {WAKE_COLUMNS}""",
             (*sorted(kinds), limit),
         )
         return _queued(tx, rows)
@@ -325,7 +328,7 @@ class SqliteQueue:
                        CASE state WHEN 'firing' THEN id END AS firing, 0 AS stop, NULL AS stopped_by
                      FROM wake WHERE state IN ('pending', 'firing') AND lane IS NOT NULL
                      UNION ALL
-                     SELECT workspace, lane, 0, NULL, stop_on_failure, stopped_by FROM wake_lane) AS both
+                     SELECT workspace, lane, 0, NULL, stop_on_failure, stopped_by FROM wake_lane) AS found
                WHERE ? IS NULL OR workspace = ?
                GROUP BY workspace, lane HAVING sum(waiting) > 0 OR max(firing) IS NOT NULL OR max(stop) > 0
                ORDER BY workspace, lane LIMIT ?""",
@@ -346,20 +349,20 @@ class SqliteQueue:
     def _set_aside(self, tx: Tx, kinds: Collection[str], limit: int, now: Instant) -> list[Wake]:
         """Take due wakes without a sink out of their lanes, so that what stands behind them goes on."""
         found: list[Wake] = []
-        while len(found) < limit:
-            unknown = [
-                row["seq"]
-                for row in tx.all(
-                    """SELECT seq, kind FROM wake WHERE armed_at IS NOT NULL AND armed_at <= ?
-                       ORDER BY armed_at, expired, seq LIMIT ?""",
-                    (now, limit),
-                )
-                if row["kind"] not in kinds
-            ]
+        looked_at = limit
+        while len(found) < SET_ASIDE:
+            rows = tx.all(
+                """SELECT seq, kind FROM wake WHERE armed_at IS NOT NULL AND armed_at <= ?
+                   ORDER BY armed_at, expired, seq LIMIT ?""",
+                (now, looked_at),
+            )
+            unknown = [row["seq"] for row in rows if row["kind"] not in kinds]
             if not unknown:
                 break
+            looked_at = max(limit, SET_ASIDE)
             rows = tx.all(
-                f"UPDATE wake SET armed_at = NULL, waiting = 'no_sink' WHERE seq IN ({marks(unknown)}) RETURNING *",
+                f"""UPDATE wake SET armed_at = NULL, waiting = 'no_sink' WHERE seq IN ({marks(unknown)})
+                    RETURNING {WAKE_COLUMNS}""",
                 unknown,
             )
             found.extend(_queued(tx, rows))

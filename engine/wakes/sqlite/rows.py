@@ -23,45 +23,99 @@ from engine.wakes.values import (
     WakeSummary,
 )
 
+_TRIGGERS = {trigger.value: trigger for trigger in Trigger}
+_STATES = {state.value: state for state in WakeState}
+_ORIGINS = {origin.value: origin for origin in Origin}
+_ACTORS = {kind.value: kind for kind in ActorKind}
+
+WAKE_COLUMNS = (
+    "seq, id, workspace, session, trigger, kind, lane, intent, result, expired, event_key, position,"
+    " answered_by_kind, answered_by, due_at, expires_at, state, waiting, admitted_at, armed_at, lease_until, holder,"
+    " claim, attempts, not_before, late_ms, missed, last_error, recurrence, series, idempotency_key, depth, origin,"
+    " created_by_kind, created_by, created_at, ended_at"
+)
+"""What `wake_of` reads, in this order: everything but a token's digest and a request's fingerprint."""
+
 
 def wake_of(row: sqlite3.Row) -> Wake:
-    """A whole wake row as a value; its token digest stays in the table."""
+    """A row that begins with `WAKE_COLUMNS` as a value."""
+    # By position: looking up so many names would cost more than the statement that found the row.
+    (
+        order,
+        wake_id,
+        workspace,
+        session,
+        trigger,
+        kind,
+        lane,
+        intent,
+        result,
+        expired,
+        event_key,
+        position,
+        answered_by_kind,
+        answered_by,
+        due_at,
+        expires_at,
+        state,
+        waiting,
+        admitted_at,
+        armed_at,
+        lease_until,
+        holder,
+        claim,
+        attempts,
+        not_before,
+        late_ms,
+        missed,
+        last_error,
+        recurrence,
+        series,
+        idempotency_key,
+        depth,
+        origin,
+        created_by_kind,
+        created_by,
+        created_at,
+        ended_at,
+        *_,
+    ) = row
     return Wake(
-        order=row["seq"],
-        id=row["id"],
-        workspace=row["workspace"],
-        session=row["session"],
-        trigger=Trigger(row["trigger"]),
-        kind=row["kind"],
-        lane=row["lane"],
-        intent=json.loads(row["intent"]),
-        result=_json(row["result"]),
-        expired=bool(row["expired"]),
-        event_key=row["event_key"],
-        position=row["position"],
-        answered_by=actor_of(row, "answered_by"),
-        due_at=row["due_at"],
-        expires_at=row["expires_at"],
-        state=WakeState(row["state"]),
-        waiting=None if row["waiting"] is None else Waiting(row["waiting"]),
-        admitted_at=row["admitted_at"],
-        armed_at=row["armed_at"],
-        lease_until=row["lease_until"],
-        holder=row["holder"],
-        claim=row["claim"],
-        attempts=row["attempts"],
-        not_before=row["not_before"],
-        late_ms=row["late_ms"],
-        missed=row["missed"],
-        last_error=row["last_error"],
-        recurrence=row["recurrence"],
-        series=row["series"],
-        idempotency_key=row["idempotency_key"],
-        depth=row["depth"],
-        origin=Origin(row["origin"]),
-        created_by=Actor(ActorKind(row["created_by_kind"]), row["created_by"]),
-        created_at=row["created_at"],
-        ended_at=row["ended_at"],
+        order=order,
+        id=wake_id,
+        workspace=workspace,
+        session=session,
+        trigger=_TRIGGERS[trigger],
+        kind=kind,
+        lane=lane,
+        intent=json.loads(intent),
+        result=_json(result),
+        expired=bool(expired),
+        event_key=event_key,
+        position=position,
+        answered_by=None if answered_by is None else Actor(_ACTORS[answered_by_kind], answered_by),
+        due_at=due_at,
+        expires_at=expires_at,
+        state=_STATES[state],
+        waiting=None if waiting is None else Waiting(waiting),
+        admitted_at=admitted_at,
+        armed_at=armed_at,
+        lease_until=lease_until,
+        holder=holder,
+        claim=claim,
+        attempts=attempts,
+        not_before=not_before,
+        late_ms=late_ms,
+        missed=missed,
+        last_error=last_error,
+        recurrence=recurrence,
+        series=series,
+        idempotency_key=idempotency_key,
+        depth=depth,
+        origin=_ORIGINS[origin],
+        created_by=Actor(_ACTORS[created_by_kind], created_by),
+        created_at=created_at,
+        ended_at=ended_at,
     )
 
 

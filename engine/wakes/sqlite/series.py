@@ -7,7 +7,7 @@ from collections.abc import Collection
 from engine.actors import Actor
 from engine.instants import Instant
 from engine.storage import Rx, Tx
-from engine.wakes.sqlite.rows import docket_of, marks, series_of, wake_of
+from engine.wakes.sqlite.rows import WAKE_COLUMNS, docket_of, marks, series_of, wake_of
 from engine.wakes.values import CatchUp, DocketRow, Series, SeriesState, Wake
 
 
@@ -97,7 +97,7 @@ class SqliteSeries:
     def live_occurrence(self, tx: Rx, series_id: str) -> Wake | None:
         """The newest pending or firing wake of a series that is not in the docket."""
         row = tx.one(
-            """SELECT * FROM wake
+            f"""SELECT {WAKE_COLUMNS} FROM wake
                WHERE series = ? AND state IN ('pending', 'firing') AND (waiting IS NULL OR waiting <> 'docket')
                ORDER BY seq DESC LIMIT 1""",
             (series_id,),
@@ -106,12 +106,17 @@ class SqliteSeries:
 
     def last_occurrence(self, tx: Rx, series_id: str) -> Wake | None:
         """The newest wake of a series, whatever its state."""
-        row = tx.one("SELECT * FROM wake WHERE series = ? ORDER BY seq DESC LIMIT 1", (series_id,))
+        row = tx.one(
+            f"SELECT {WAKE_COLUMNS} FROM wake WHERE series = ? ORDER BY seq DESC LIMIT 1", (series_id,)
+        )
         return None if row is None else wake_of(row)
 
     def docketed(self, tx: Rx, series_id: str) -> tuple[Wake, ...]:
         """The wakes of a series that are in the docket."""
-        rows = tx.all("SELECT * FROM wake WHERE series = ? AND waiting = 'docket' ORDER BY seq", (series_id,))
+        rows = tx.all(
+            f"SELECT {WAKE_COLUMNS} FROM wake WHERE series = ? AND waiting = 'docket' ORDER BY seq",
+            (series_id,),
+        )
         return tuple(wake_of(row) for row in rows)
 
     def broken(self, tx: Rx, limit: int) -> tuple[Series, ...]:

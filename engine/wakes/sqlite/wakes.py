@@ -7,7 +7,7 @@ from collections.abc import Collection
 from engine.instants import LATEST, Instant
 from engine.storage import Rx, Tx
 from engine.wakes.sqlite.lanes import arm_lane
-from engine.wakes.sqlite.rows import SUMMARY_COLUMNS, marks, summary_of, wake_of
+from engine.wakes.sqlite.rows import SUMMARY_COLUMNS, WAKE_COLUMNS, marks, summary_of, wake_of
 from engine.wakes.values import Gauges, NewWake, Trigger, Wake, WakeState, WakeSummary
 
 _DUE = f"coalesce(due_at, {LATEST})"
@@ -22,7 +22,7 @@ class SqliteWakes:
             f"""INSERT INTO wake (id, workspace, session, trigger, kind, lane, intent, event_key, token_digest,
                   due_at, expires_at, armed_at, not_before, recurrence, series, idempotency_key, fingerprint, depth,
                   origin, created_by_kind, created_by, created_at)
-                VALUES ({marks(range(22))}) RETURNING *""",
+                VALUES ({marks(range(22))}) RETURNING {WAKE_COLUMNS}""",
             (
                 new.id,
                 new.workspace,
@@ -53,18 +53,18 @@ class SqliteWakes:
 
     def get(self, tx: Rx, wake_id: str) -> Wake | None:
         """The wake with this id."""
-        row = tx.one("SELECT * FROM wake WHERE id = ?", (wake_id,))
+        row = tx.one(f"SELECT {WAKE_COLUMNS} FROM wake WHERE id = ?", (wake_id,))
         return None if row is None else wake_of(row)
 
     def by_token(self, tx: Rx, token_digest: str) -> Wake | None:
         """The approval whose present token has this digest."""
-        row = tx.one("SELECT * FROM wake WHERE token_digest = ?", (token_digest,))
+        row = tx.one(f"SELECT {WAKE_COLUMNS} FROM wake WHERE token_digest = ?", (token_digest,))
         return None if row is None else wake_of(row)
 
     def by_key(self, tx: Rx, workspace: str, key: str, since: Instant) -> tuple[Wake, str | None] | None:
         """The newest wake under a request key that is live or was created at ``since`` or later."""
         row = tx.one(
-            """SELECT * FROM wake
+            f"""SELECT {WAKE_COLUMNS}, fingerprint FROM wake
                WHERE workspace = ? AND idempotency_key = ?
                  AND (created_at >= ? OR state IN ('pending', 'firing'))
                ORDER BY seq DESC LIMIT 1""",
@@ -75,10 +75,10 @@ class SqliteWakes:
     def pending_alike(self, tx: Rx, workspace: str, lane: str, kind: str, trigger: Trigger) -> Wake | None:
         """The first pending wake of this lane, kind and trigger."""
         row = tx.one(
-            f"""SELECT * FROM wake
-                WHERE workspace = ? AND state IN ('pending', 'firing') AND state = 'pending' AND lane = ?
-                  AND kind = ? AND trigger = ?
-                ORDER BY {_DUE}, seq LIMIT 1""",
+            f"""SELECT {WAKE_COLUMNS} FROM wake
+               WHERE workspace = ? AND state IN ('pending', 'firing') AND state = 'pending' AND lane = ?
+                 AND kind = ? AND trigger = ?
+               ORDER BY due_at, seq LIMIT 1""",
             (workspace, lane, kind, trigger),
         )
         return None if row is None else wake_of(row)
