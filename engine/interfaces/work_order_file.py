@@ -276,7 +276,9 @@ def _known_path(location: tuple[int | str, ...]) -> KeyPath:
 
 
 def _where(path: KeyPath) -> str:
-    return f" to [{_field(path[:-1])}]" if len(path) > 1 else " at the top of the file"
+    if len(path) > 1:
+        return f" to [{_field(path[:-1])}]"
+    return " as a table of its own" if path[0] in _FORMS else " at the top of the file"
 
 
 def _unknown(path: KeyPath) -> str:

@@ -213,6 +213,12 @@ def test_one_wrong_thing_is_told_by_line_and_field(old, new, line, field):
     assert all(";" in text or "missing" in text or "unknown" in text for text in texts)
 
 
+def test_an_empty_file_is_told_what_belongs_where():
+    texts = [str(problem) for problem in problems("")]
+    assert "Line 1, title is missing; add it at the top of the file." in texts
+    assert "Line 1, validation is missing; add it as a table of its own." in texts
+
+
 def test_a_single_problem_is_told_in_the_sentence_itself():
     with pytest.raises(InvalidWorkOrder) as caught:
         parse_work_order(MINIMAL.replace("title", "titel", 1).encode() + b"", name="order.toml")
