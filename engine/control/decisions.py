@@ -15,7 +15,7 @@ from engine.dispatch.approvals import LONGEST_REASON, Sealed, require_reason
 from engine.dispatch.budgets import move_exposure
 from engine.dispatch.delivery import attempt_row
 from engine.dispatch.work_orders import create_work_order, spec_of, work_order_row
-from engine.errors import InvalidValue, WrongState
+from engine.errors import WrongState
 from engine.ids import new_id
 from engine.instants import Instant
 from engine.scheduling.tasks import move_task
@@ -32,7 +32,7 @@ from engine.states import (
 )
 from engine.storage import Rx, Subject, Tx
 from engine.validation.handoffs import hand_over, take_up_by_person
-from engine.validation.settlement import settle
+from engine.validation.settlement import require_actual, settle
 from engine.validation.workflow import (
     last_result,
     move_work_order,
@@ -187,9 +187,8 @@ def reconcile(
     ``proof`` names kept blobs; the decision and the journal refer to them and to the evidence by digest.
     """
     require_reason(reason, "reconcile")
-    for name, value in (("cost", cost), ("active_ms", active_ms)):
-        if value is not None and (type(value) is not int or value < 0):
-            raise InvalidValue(f"{name} {value!r} is not a whole number of 0 or more.", do="Give 0 or more.")
+    require_actual("cost", cost)
+    require_actual("active_ms", active_ms)
     attempt = attempt_row(tx, attempt_id)
     if attempt["state"] != AttemptState.UNKNOWN:
         raise WrongState(

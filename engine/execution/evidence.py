@@ -17,6 +17,7 @@ from typing import Any
 
 from engine.canonical import canonical_digest, canonical_json
 from engine.clock import Clock
+from engine.dispatch.soundness import LARGEST_AMOUNT
 from engine.errors import InvalidValue
 from engine.execution.blobs import Blob
 from engine.execution.process import (
@@ -51,8 +52,6 @@ RESULT_VARIABLE = "PRAXIS_RESULT"
 """The environment variable that names the file into which a command may write its result record."""
 
 LARGEST_RESULT = 1 << 20
-LARGEST_COST = 10**15
-"""As in work orders; thousands of such costs can still be added up in a 64-bit counter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +277,7 @@ def read_result(path: Path) -> ResultRecord | None:
     """Read the result record of a command, None when it wrote none.
 
     The file holds one JSON object with no other fields than ``cost`` (a whole number from 0 to
-    `LARGEST_COST`), ``summary`` (text) and ``questions`` (a list of texts), all optional, in UTF-8 with or
+    `LARGEST_AMOUNT`), ``summary`` (text) and ``questions`` (a list of texts), all optional, in UTF-8 with or
     without a byte order mark. Anything else, a link, a pipe, or more than `LARGEST_RESULT` bytes raises
     `ResultUnreadable` with the reason.
     """
@@ -307,8 +306,8 @@ def _checked_result(value: object) -> ResultRecord:
     if unknown:
         raise _unreadable(f"it has the unknown field {unknown[0]!r}")
     cost, summary, questions = value.get("cost"), value.get("summary", ""), value.get("questions", [])
-    if "cost" in value and (type(cost) is not int or not 0 <= cost <= LARGEST_COST):
-        raise _unreadable(f"cost is not a whole number from 0 to {LARGEST_COST}")
+    if "cost" in value and (type(cost) is not int or not 0 <= cost <= LARGEST_AMOUNT):
+        raise _unreadable(f"cost is not a whole number from 0 to {LARGEST_AMOUNT}")
     if not _is_text(summary):
         raise _unreadable("summary is not text")
     if not isinstance(questions, list) or not all(_is_text(one) for one in questions):

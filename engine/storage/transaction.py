@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from engine.actors import Actor
+from engine.errors import InvalidValue
 from engine.instants import Instant
 from engine.storage.chain import Chain, JournalRow, detail_text, row_hash
 from engine.storage.changes import Change, Subject
@@ -69,7 +70,14 @@ class Rx:
             raise RuntimeError("This transaction is over; its object must not be kept.")
         if controls_transaction(sql):
             raise ValueError(f"A transaction function must not control its transaction: {sql}")
-        return self._database.execute(sql, parameters)
+        try:
+            return self._database.execute(sql, parameters)
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise InvalidValue(
+                "A value cannot be stored: it holds half of a surrogate pair, or is a number beyond 64 bits.",
+                means="Nothing was changed.",
+                do="Remove the odd character, or give a smaller number.",
+            ) from error
 
 
 class Tx(Rx):

@@ -6,12 +6,25 @@ import sqlite3
 
 from engine.actors import ENGINE, Actor
 from engine.dispatch.budgets import move_exposure
+from engine.dispatch.soundness import LARGEST_AMOUNT
+from engine.errors import InvalidValue
 from engine.ids import new_id
 from engine.instants import Instant
 from engine.scheduling.lanes import block_below
 from engine.scheduling.transition import ATTEMPT, transition
 from engine.states import AttemptState, ExposureState, HoldKind, NodeKind
 from engine.storage import Subject, Tx
+
+
+def require_actual(name: str, value: object) -> None:
+    """Refuse an actual use, given by a person, that is no amount; None stands for none given."""
+    if value is not None and (type(value) is not int or not 0 <= value <= LARGEST_AMOUNT):
+        raise InvalidValue(
+            f"{name} {value!r} is not a whole number from 0 to {LARGEST_AMOUNT}.",
+            means="Nothing was decided.",
+            do="Give what was used.",
+            field=name,
+        )
 
 
 def settle(

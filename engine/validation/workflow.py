@@ -22,7 +22,7 @@ from engine.scheduling.transition import WORK_ORDER, transition
 from engine.states import AttemptState, Outcome, Purpose, Verdict, WorkOrderState
 from engine.storage import Rx, Subject, Tx, require_epoch
 from engine.validation.handoffs import hand_over, take_up
-from engine.validation.settlement import settle
+from engine.validation.settlement import require_actual, settle
 from engine.work_order import ValidatedBy
 
 
@@ -177,8 +177,7 @@ def validate_by_person(
         )
     if not reason.strip():
         raise InvalidValue("A judgement needs a reason.", do="Say what you looked at.")
-    if cost is not None and (type(cost) is not int or cost < 0):
-        raise InvalidValue(f"cost {cost!r} is not a whole number of units.", do="Give 0 or more.")
+    require_actual("cost", cost)
     if order["state"] == WorkOrderState.DECISION_NEEDED:
         move_work_order(tx, order["id"], WorkOrderState.ACTIVE, "", actor, now)
     return record_validation(
