@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import Protocol
 
 from engine.clock import LONGEST_SLEEP_MS, Clock
-from engine.errors import PraxisError
 from engine.instants import Instant
 from engine.wakes.waiting import first_of
 
@@ -69,7 +68,7 @@ class TimerDriver:
             self._armed = None
             try:
                 at = await next_obligation()
-            except PraxisError:
+            except Exception:
                 _log.debug("The next obligation could not be read; the sweep goes on.", exc_info=True)
                 at = None
             self._armed = at

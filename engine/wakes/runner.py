@@ -291,6 +291,8 @@ class Runner:
             await self._lost(run)
         except asyncio.CancelledError:
             await self._give_back(run)
+        except StorageClosed:
+            _log.info("The wake %s is left to its lease: the storage is closed.", wake.id)
         except Exception as error:
             await self._failed(run, error)
         else:
@@ -351,7 +353,7 @@ class Runner:
         text = error_text(error)
         try:
             after = await self._store.write(self._firing.fail, wake.id, wake.claim, text, retry_in)
-        except PraxisError:
+        except Exception:
             # Not even that can be written; its lease lapses and brings it back.
             _log.exception("The failure of the wake %s could not be recorded: %s", wake.id, text)
             return
@@ -390,7 +392,7 @@ class Runner:
         )
         try:
             await self._store.write(self._firing.note_lost, run.wake)
-        except PraxisError:
+        except Exception:
             _log.exception("A lost claim of the wake %s could not be recorded.", run.wake.id)
 
     async def _give_back(self, run: _Run) -> None:
@@ -399,7 +401,7 @@ class Runner:
             await self._store.write(self._firing.give_back, run.wake.id, run.wake.claim, "its runner stopped")
         except StorageClosed:
             _log.info("The wake %s is left to its lease: the storage is closed.", run.wake.id)
-        except PraxisError:
+        except Exception:
             _log.exception("The wake %s could not be given back; its lease lapses.", run.wake.id)
 
     def _died(self, wake: Wake) -> None:
@@ -436,7 +438,7 @@ class Runner:
         claims = tuple((run.wake.id, run.wake.claim) for run in due)
         try:
             gone = await self._store.write(self._firing.renew, claims)
-        except PraxisError:
+        except Exception:
             _log.exception("Leases could not be renewed; it is tried again.")
             return
         for run in due:

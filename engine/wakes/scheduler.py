@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from engine.clock import Clock
-from engine.errors import PraxisError, StorageClosed
+from engine.errors import StorageClosed
 from engine.wakes.runner import PassReport
 from engine.wakes.waiting import first_of, sleep
 
@@ -89,7 +89,7 @@ class Scheduler:
                 more = (await self._run_pass()).more
             except StorageClosed:
                 return
-            except PraxisError:
+            except Exception:
                 _log.exception("A pass over the wakes did not complete; it is repeated.")
                 # Not at once, whatever is due: the disk may be full.
                 await first_of(life.stopped.wait(), sleep(self._clock, self._sweep_ms))

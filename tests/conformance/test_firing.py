@@ -329,6 +329,30 @@ async def test_s14_only_what_can_be_started_is_claimed(world: World) -> None:
     assert len(world.turn.left) == 5
 
 
+async def test_s14_a_claim_that_grew_old_before_its_sink_could_start_is_looked_at_again(world: World) -> None:
+    a, b = world.make("a"), world.make("b")
+    await a.run_due()
+    booked = await world.book(a)
+    write = world.store.write
+    stalled = False
+
+    async def stalling(function: Any, *arguments: Any, **options: Any) -> Any:
+        nonlocal stalled
+        done = await write(function, *arguments, **options)
+        if getattr(function, "__name__", "") == "round" and getattr(done, "taken", ()) and not stalled:
+            # The machine stands still for longer than the lease, between the claim and the start of its sink.
+            stalled = True
+            world.clock.advance(LEASE)
+            await b.run_due()
+            await b.run_due()
+        return done
+
+    world.store.write = stalling  # type: ignore[method-assign]
+    report = await a.run_due()
+    assert report.lost == 1
+    assert [(wake.id, wake.claim, wake.holder) for wake in world.turn.entered] == [(booked.id, 2, "b")]
+
+
 async def test_s15_a_running_sinks_lease_is_renewed(world: World) -> None:
     a = world.make("a", sinks={"session_turn": external(world.turn, time_limit=NO_LIMIT)})
     b = world.make("b")
