@@ -443,11 +443,11 @@ class EngineClient:
         return result
 
     async def read_output(
-        self, attempt_id: str, role: str, *, path: str = "", offset: int = 0, limit: int = LARGEST_PART
+        self, attempt_id: str, role: str, *, path: str = "", offset: int = 0, most_bytes: int = LARGEST_PART
     ) -> OutputPart:
         """A part of what an attempt wrote, with secrets masked."""
         result: OutputPart = await self._call(
-            "read_output", attempt_id=attempt_id, role=role, path=path, offset=offset, limit=limit
+            "read_output", attempt_id=attempt_id, role=role, path=path, offset=offset, most_bytes=most_bytes
         )
         return result
 

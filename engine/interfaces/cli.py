@@ -17,6 +17,7 @@ import typer
 
 from engine.errors import PraxisError
 from engine.interfaces import cli_doctor, cli_journal, cli_serve
+from engine.interfaces.cli_agent import add_agent_commands
 from engine.interfaces.cli_backup import add_backup_commands
 from engine.interfaces.cli_common import (
     AgentOption,
@@ -121,6 +122,7 @@ add_looking_commands(app)
 add_deciding_commands(app)
 add_backup_commands(app)
 add_receipt_commands(app)
+add_agent_commands(app)
 app.add_typer(journal_app, name="journal")
 
 

@@ -99,12 +99,16 @@ class Common:
         )
         if name is None:
             return person()
-        if not 0 < len(name) <= LONGEST_ACTOR_NAME or not name.isprintable():
-            raise InvalidValue(
-                f"The name of a {kind} is 1 to {LONGEST_ACTOR_NAME} visible characters.",
-                do="Give another name.",
-            )
+        require_actor_name(name, kind)
         return Actor(kind, name)
+
+
+def require_actor_name(name: str, kind: ActorKind) -> None:
+    """Raise `InvalidValue` unless this can be an actor's name."""
+    if not 0 < len(name) <= LONGEST_ACTOR_NAME or not name.isprintable():
+        raise InvalidValue(
+            f"The name of a {kind} is 1 to {LONGEST_ACTOR_NAME} visible characters.", do="Give another name."
+        )
 
 
 def command(app: typer.Typer, name: str) -> Callable[[_Command], _Command]:
