@@ -138,11 +138,13 @@ def read_contents(rx: Rx) -> Contents:
 
 
 def referenced_blobs(rx: Rx) -> dict[str, int]:
-    """Every kept file that the database refers to: digest and size."""
-    if not has_table(rx, "evidence_blob"):
-        return {}
-    rows = rx.all("SELECT sha256, max(size) AS size FROM evidence_blob GROUP BY sha256 ORDER BY sha256")
-    return {row["sha256"]: row["size"] for row in rows}
+    """Every kept file that the database refers to, of evidence or as proof of a decision: digest and size."""
+    found: dict[str, int] = {}
+    for table in ("evidence_blob", "decision_proof"):
+        if has_table(rx, table):
+            rows = rx.all(f"SELECT sha256, max(size) AS size FROM {table} GROUP BY sha256")
+            found |= {row["sha256"]: row["size"] for row in rows}
+    return dict(sorted(found.items()))
 
 
 def unsound(database: sqlite3.Connection, name: str, watch: Watch) -> tuple[list[Problem], JournalReport]:

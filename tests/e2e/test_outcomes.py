@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from engine.backup.contents import referenced_blobs
 from engine.control.decisions import Finding
 from engine.control.holds import Node
 from engine.control.proofs import Proof
@@ -427,6 +428,8 @@ async def test_proof_is_kept_with_its_digest_and_stays_true(
     file.unlink()
     for one in note.proof:
         assert await engine.verify_blob(one.sha256) is BlobState.TRUE
+    kept = await engine._storage.read(referenced_blobs)
+    assert {one.sha256 for one in note.proof} <= kept.keys(), "a backup takes the proof along"
 
 
 @pytest.mark.parametrize(
