@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from app.panels.unknown.deciding import ExitDialog
 from engine.control.decisions import Finding
 from engine.states import AttemptState, TaskState
+from tests.app.test_accessibility import controls_of, name_of
 
 
 def dialog() -> ExitDialog | None:
@@ -146,3 +148,20 @@ async def test_nothing_unknown_says_so_and_a_decided_one_can_still_be_shown(
     assert "ada decided" in words_of(page.case)
     page.show_subject("01ARZ3NDEKTSV4RRFFQ69G5FAV")
     await until(lambda: page._stack.currentWidget() is page._nothing)
+
+
+async def test_every_control_has_a_name_and_a_tip_and_nothing_is_cut_off(
+    console, page, unknown, until
+) -> None:
+    """B-118, console.md §9: at the least width of the window the body fits its view."""
+    await unknown()
+    await until(lambda: page.case.view is not None and page.case.files.diff.text)
+    page.resize(856, 460)
+    await console.settle()
+    for control in controls_of(page.case):
+        assert name_of(control), control
+        assert control.toolTip() or control.accessibleDescription() or control.accessibleName(), control
+    body = page.case._scroll.widget()
+    assert body.minimumSizeHint().width() <= page.case._scroll.viewport().width()
+    for finding in Finding:
+        assert page.case.exit_button(finding).focusPolicy() & Qt.FocusPolicy.TabFocus
