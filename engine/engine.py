@@ -66,8 +66,10 @@ from engine.storage import Boundary, ChangeSet, Rx, Storage, Tx, require_epoch
 from engine.storage.folder_place import default_data_folder
 from engine.storage.journal import JournalReport, verify_journal
 from engine.validation import workflow
+from engine.version import VERSION
 from engine.views import clock as clock_view
 from engine.views import evidence as evidence_view
+from engine.views import figures as figures_view
 from engine.views import inbox as inbox_view
 from engine.views import journal as journal_view
 from engine.views import receipt as receipt_view
@@ -76,6 +78,7 @@ from engine.views import timeline as timeline_view
 from engine.views import unknown as unknown_view
 from engine.views import work_orders as order_view
 from engine.views.clock import AnomalyRow, ClockView, Touched
+from engine.views.figures import Figures
 from engine.views.receipt import ReceiptEntry
 from engine.views.timeline import Grouping, TimelineView
 from engine.views.unknown import UnknownView
@@ -550,6 +553,25 @@ class Engine:
             backup_error=counts.backup_error,
         )
 
+    async def figures(self) -> Figures:
+        """What the engine can say of itself in numbers, for monitoring."""
+        now, health = self.clock.now(), self._storage.health()
+        return Figures(
+            at=now,
+            version=VERSION,
+            epoch=self.epoch,
+            counted=await self._storage.read(figures_view.counted, now),
+            waiting_control=health.waiting_control,
+            waiting_background=health.waiting_background,
+            latency_p50_ms=health.latency_ms.p50,
+            latency_p95_ms=health.latency_ms.p95,
+            commits=health.commits,
+            log_bytes=health.log_bytes,
+            clock_trusted=self.clock.trusted,
+            superseded=self._coordinator.superseded,
+            recovery_failing=bool(self._coordinator.error),
+        )
+
     async def timeline(
         self,
         start: Instant,
@@ -645,7 +667,9 @@ class Engine:
             for value in view.plan["environment"]["own"].values()
             if isinstance(value, dict)
         ]
-        return await asyncio.to_thread(read_part, self._output_file(view, role, path), offset, most_bytes, secrets)
+        return await asyncio.to_thread(
+            read_part, self._output_file(view, role, path), offset, most_bytes, secrets
+        )
 
     async def unknown(self, attempt_id: str) -> UnknownView:
         """Everything that is known of an attempt that is or was UNKNOWN."""

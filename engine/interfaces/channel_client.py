@@ -38,6 +38,7 @@ from engine.interfaces.rights import RIGHTS, Right
 from engine.scheduling.gates import Gate
 from engine.states import AttemptState, Verdict, WorkOrderState
 from engine.storage.journal import JournalReport
+from engine.views.figures import Figures
 from engine.views.receipt import ReceiptEntry
 from engine.views.values import (
     ApprovalCard,
@@ -388,6 +389,11 @@ class EngineClient:
     async def status(self) -> EngineStatus:
         """The facts that are always shown."""
         result: EngineStatus = await self._call("status")
+        return result
+
+    async def figures(self) -> Figures:
+        """What the engine can say of itself in numbers."""
+        result: Figures = await self._call("figures")
         return result
 
     async def inbox(self, *, after: str | None = None, limit: int = 200) -> tuple[InboxRow, ...]:

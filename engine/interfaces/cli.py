@@ -29,6 +29,7 @@ from engine.interfaces.cli_common import (
 )
 from engine.interfaces.cli_deciding import add_deciding_commands
 from engine.interfaces.cli_looking import add_looking_commands
+from engine.interfaces.cli_metrics import add_metrics_commands
 from engine.interfaces.cli_output import Output, prepare_streams, shown
 from engine.interfaces.cli_receipt import add_receipt_commands
 from engine.interfaces.cli_session import EXIT_CODES, EXIT_INTERRUPTED, Session, Unexpected
@@ -123,6 +124,7 @@ add_deciding_commands(app)
 add_backup_commands(app)
 add_receipt_commands(app)
 add_agent_commands(app)
+add_metrics_commands(app)
 app.add_typer(journal_app, name="journal")
 
 
