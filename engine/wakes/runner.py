@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -248,11 +249,10 @@ class Runner:
         self._apart = apart > self._settings.clock_apart_ms
 
     def _tell(self, done: Round, counts: _Counts) -> None:
-        for wake in done.set_aside:
-            self._metrics.count(wake.kind, "no_sink")
-            self._notify(
-                Notice(NoticeKind.NO_SINK, f"The wake {wake.id} waits: no sink for {wake.kind}.", wake.id)
-            )
+        for kind, number in Counter(wake.kind for wake in done.set_aside).items():
+            self._metrics.count(kind, "no_sink", number)
+            what = "1 wake waits" if number == 1 else f"{number} wakes wait"
+            self._notify(Notice(NoticeKind.NO_SINK, f"{what}: no sink for {kind}."))
         for wake in done.lapsed:
             self._metrics.count(wake.kind, "lapsed")
         for wake in done.dead:

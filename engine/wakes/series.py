@@ -359,28 +359,28 @@ class SeriesRules:
         if choice is CatchUp.NONE:
             self._cancel_occurrence(tx, wake, actor, now, reason)
         else:
-            freed = self._store.queue.take_from_docket(tx, row.wake_id, now)
+            alone = self._book_missed(tx, row, now) if choice is CatchUp.ALL else 0
+            freed = self._store.queue.take_from_docket(tx, row.wake_id, row.missed - 1 - alone, now)
             assert freed is not None
             record_step(
                 self._store, tx, "decided", freed, now, before=WakeState.PENDING, actor=actor, why=reason
             )
-            if choice is CatchUp.ALL:
-                self._book_missed(tx, row, now)
         self._record(tx, "decided", docket_id, actor, now, reason, kind="docket", choice=choice)
         decided = self._store.series.docket_row(tx, docket_id)
         assert decided is not None
         return decided
 
-    def _book_missed(self, tx: Transaction, row: DocketRow, now: Instant) -> None:
-        """Book what was missed beside the latest, the newest of it up to the series' bound."""
+    def _book_missed(self, tx: Transaction, row: DocketRow, now: Instant) -> int:
+        """Book what was missed beside the latest, the newest of it up to the series' bound; gives how many."""
         series = self._get(tx, row.series)
         rule = rule_from_json(series.rule)
-        number = min(row.missed, series.catch_up_most)
-        due_at = rule.newest(row.last_missed, number) if number > 1 else None
+        number = min(row.missed, series.catch_up_most) - 1
+        due_at = rule.newest(row.last_missed, number + 1) if number else None
         while due_at is not None and due_at < row.last_missed:
             self._insert(tx, series, due_at, now, decided=True)
             due_at = rule.after(due_at)
-        self._store.series.save(tx, replace(series, skipped=series.skipped - (number - 1)))
+        self._store.series.save(tx, replace(series, skipped=series.skipped - number))
+        return number
 
     # Helpers
 

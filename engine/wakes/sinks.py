@@ -1,7 +1,8 @@
 """Sinks: what firing does, by kind. They are plain functions of the host; no code is stored.
 
 An *in-transaction* sink is ``function(tx, wake)``, synchronous: its effect and ``fired`` commit together, so it
-takes effect exactly once. If it has a parameter ``now``, it gets the transaction's instant. An *external* sink
+takes effect exactly once. It works through ``tx`` alone and may be run twice, the first time undone. If it has a
+parameter ``now``, it gets the transaction's instant. An *external* sink
 is ``async function(wake)``: it runs at least once, and again after a crash; `AlarmClock.once` makes its effects
 happen at most once.
 """

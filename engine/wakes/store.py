@@ -206,8 +206,8 @@ class Queue(Protocol):
     def put_back(self, tx: Transaction, wake_id: str, waiting: Waiting | None) -> Wake:
         """From firing back to pending as if it had never been claimed, set aside if ``waiting`` says so."""
 
-    def take_from_docket(self, tx: Transaction, wake_id: str, now: Instant) -> Wake | None:
-        """Let an occurrence that a person decided about queue from now on."""
+    def take_from_docket(self, tx: Transaction, wake_id: str, missed: int, now: Instant) -> Wake | None:
+        """Let an occurrence that a person decided about queue from now on, standing for so many others."""
 
     def readmit(self, tx: Transaction, kinds: Collection[str], limit: int) -> tuple[Wake, ...]:
         """Let wakes queue again that were set aside for want of a sink of these kinds."""

@@ -494,9 +494,23 @@ async def test_all_of_the_docket_fires_one_by_one(world: World) -> None:
     world.clock.advance(2 * MINUTE)
     await alarm.decide(row.id, "all", ADA, "every one counts")
     await alarm.run_due()
-    assert [wake.due_at for wake in world.turn.entered] == [TEN + HOUR * n for n in (1, 2, 3)]
+    assert [(wake.due_at, wake.missed) for wake in world.turn.entered] == [
+        (TEN + HOUR * n, 0) for n in (1, 2, 3)
+    ]
     assert await alarm.docket() == ()
     assert world.turn.most_at_once == 1
+
+
+async def test_all_of_the_docket_is_bounded_too(world: World) -> None:
+    alarm, booked = await asked(world, catch_up_most=2)
+    (row,) = await alarm.docket()
+    await alarm.decide(row.id, "all", ADA, "the newest will do")
+    await alarm.run_due()
+    assert [(wake.due_at, wake.missed) for wake in world.turn.entered] == [
+        (TEN + 2 * HOUR, 0),
+        (TEN + 3 * HOUR, 1),
+    ]
+    assert (await series_of(alarm, booked)).skipped == 1
 
 
 async def test_none_of_the_docket_fires_and_the_series_goes_on(world: World) -> None:

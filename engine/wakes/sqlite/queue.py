@@ -263,14 +263,14 @@ class SqliteQueue:
         assert wake is not None, "only a claimed wake is put back, by who claimed it"
         return wake
 
-    def take_from_docket(self, tx: Tx, wake_id: str, now: Instant) -> Wake | None:
-        """Let an occurrence that a person decided about queue from now on."""
+    def take_from_docket(self, tx: Tx, wake_id: str, missed: int, now: Instant) -> Wake | None:
+        """Let an occurrence that a person decided about queue from now on, standing for so many others."""
         return _step(
             tx,
-            f"""UPDATE wake SET waiting = NULL, admitted_at = ?, not_before = ?,
+            f"""UPDATE wake SET waiting = NULL, missed = ?, admitted_at = ?, not_before = ?,
                  armed_at = CASE WHEN lane IS NULL THEN ? END
                WHERE id = ? AND state = 'pending' AND waiting = 'docket' RETURNING {WAKE_COLUMNS}""",
-            (now, now, now, wake_id),
+            (missed, now, now, now, wake_id),
         )
 
     def readmit(self, tx: Tx, kinds: Collection[str], limit: int) -> tuple[Wake, ...]:
