@@ -29,6 +29,7 @@ from app.shell.alert_strips import AlertStrips, StandingAlerts
 from app.shell.command_bar import CommandBar
 from app.shell.commands import Commands, Entry, Extras, WindowCommand
 from app.shell.export_journal import export_journal
+from app.shell.export_receipt import export_receipt
 from app.shell.foot_line import FootLine
 from app.shell.geometry import SMALLEST_SIZE, fitted
 from app.shell.pages import Page, PageView
@@ -119,6 +120,13 @@ class MainWindow(QMainWindow):
             "Write the whole journal into a file",
             "",
             self._spawner(lambda: export_journal(self, self.session), "export the journal"),
+        )
+        self._add(
+            file,
+            "Export receipt…",
+            "Write the story of the chosen work order into a file that proves itself",
+            "",
+            self._spawner(lambda: export_receipt(self, self.session), "export the receipt"),
         )
         file.addSeparator()
         self._add(

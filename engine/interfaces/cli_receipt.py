@@ -11,7 +11,6 @@ import typer
 from rich.text import Text
 
 from engine.errors import InvalidValue, NotFound
-from engine.files import write_whole
 from engine.interfaces.cli_common import command
 from engine.interfaces.cli_names import find_work_order
 from engine.interfaces.cli_output import shown
@@ -23,6 +22,7 @@ from engine.interfaces.receipts import (
     check_receipt,
     make_receipt,
     receipt_digest,
+    write_receipt,
 )
 
 _SHORTEST_DIGEST = 8
@@ -53,12 +53,7 @@ async def receipt(
         sys.stdout.buffer.write(made)
         sys.stdout.buffer.flush()
         return
-    try:
-        write_whole(out, made)
-    except OSError as error:
-        raise InvalidValue(
-            f"{out} cannot be written: {error.strerror or error}.", do="Name another file.", file=str(out)
-        ) from error
+    write_receipt(made, out)
     digest = receipt_digest(made)
     session.out.result(
         {"file": str(out), "work_order": f"WO-{story.row.number}", "bytes": len(made), "digest": digest},

@@ -15,10 +15,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from engine.canonical import canonical_digest, canonical_json
 from engine.errors import InvalidValue, PraxisError
+from engine.files import write_whole
 from engine.instants import format_instant, parse_instant
 from engine.storage.chain import GENESIS, JournalRow, row_hash
 from engine.version import VERSION
@@ -92,6 +94,18 @@ def make_receipt(entries: Sequence[ReceiptEntry]) -> bytes:
         previous = canonical_digest(row)
         rows.append(canonical_json({**row, "hash": previous}))
     return _OPENING + _BETWEEN.join(rows) + _CLOSING
+
+
+def write_receipt(receipt: bytes, target: Path) -> None:
+    """Write a receipt to a file, which appears only when it is whole; `InvalidValue` if that cannot be."""
+    try:
+        write_whole(target, receipt)
+    except OSError as error:
+        raise InvalidValue(
+            f"{target} cannot be written: {error.strerror or error}.",
+            do="Name another file.",
+            file=str(target),
+        ) from error
 
 
 def receipt_digest(receipt: bytes) -> str:
