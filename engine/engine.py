@@ -33,7 +33,7 @@ from engine.dispatch import approvals, budgets
 from engine.dispatch.approvals import Sealed, ask_approval, expire_approvals, grant_correction
 from engine.dispatch.delivery import settle_abandoned_attempts
 from engine.dispatch.differences import Difference
-from engine.dispatch.planning import PlannedStep, Planner, Step, lane_of, read_secret_key
+from engine.dispatch.planning import PlannedStep, Planner, Step, lane_of, read_secret_key, reason_of
 from engine.dispatch.steps import covering_approval, step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order, work_order_row
 from engine.errors import NotFound, PraxisError, StaleEpoch
@@ -841,7 +841,7 @@ class Engine:
                 try:
                     planned = await asyncio.to_thread(self._planner.plan, step)
                 except PraxisError as error:
-                    await self._storage.write(_cannot_ask, task_id, str(error))
+                    await self._storage.write(_cannot_ask, task_id, reason_of(error))
                     continue
                 if step.left is not None and await self._cover(task_id, step, planned):
                     continue

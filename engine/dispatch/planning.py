@@ -6,6 +6,7 @@ when approval is asked for, and again right before admission; equal seals mean t
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from engine.canonical import canonical_json
 from engine.clock import Clock
 from engine.dispatch.approvals import Sealed
 from engine.dispatch.plan import Prepared, make_plan, seal_of
-from engine.errors import InvalidWorkOrder, StorageError
+from engine.errors import InvalidWorkOrder, PraxisError, StorageError
 from engine.states import Purpose
 from engine.work_order import CommandSpec, ValidatedBy, WorkOrderSpec
 from engine.workspace.repository import (
@@ -27,6 +28,8 @@ from engine.workspace.repository import (
 
 SECRET_KEY_FILE = "secret.key"
 SECRET_KEY_BYTES = 32
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,20 @@ class Planner:
 
         Raises `InvalidWorkOrder` or `OutsideWorkspace` with what is missing. A validation that cannot be planned
         yet (the step before makes what it needs) is left out of the look; it is then asked for on its own.
+        Whatever else goes wrong is an `InvalidWorkOrder` too: one odd step must not stop all others.
         """
+        try:
+            return self._plan(step)
+        except PraxisError:
+            raise
+        except Exception as error:
+            _log.exception("A step could not be planned.")
+            raise InvalidWorkOrder(
+                f"The step cannot be planned: {str(error) or type(error).__name__}.",
+                do="Look at the log in the data folder for what is behind it.",
+            ) from error
+
+    def _plan(self, step: Step) -> PlannedStep:
         prepared = self._make(step.purpose, step.command, step.spec, _state_for(step))
         if step.covered and step.purpose is not Purpose.VALIDATE and prepared.plan.state == step.left:
             left = replace(prepared.plan, state=AS_LEFT_BY_FAILED_VALIDATION)
@@ -106,6 +122,11 @@ class Planner:
             state=state,
             now=self._clock.now(),
         )
+
+
+def reason_of(error: PraxisError) -> str:
+    """An error as a reason that can be stored, whatever names of files it holds."""
+    return str(error).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def lane_of(workspace: str) -> str:

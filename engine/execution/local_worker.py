@@ -35,7 +35,7 @@ from engine.dispatch.delivery import (
 )
 from engine.dispatch.differences import differences
 from engine.dispatch.plan import plan_from_json
-from engine.dispatch.planning import PlannedStep, Planner, Step
+from engine.dispatch.planning import PlannedStep, Planner, Step, reason_of
 from engine.dispatch.steps import step_of_task
 from engine.errors import (
     Fenced,
@@ -264,7 +264,7 @@ class LocalWorker:
         except PraxisError as error:
             if isinstance(error, Fenced | StorageClosed):
                 raise
-            await self._record(refuse_unplannable, claim.id, LOCAL_WORKER_ID, self._epoch, str(error))
+            await self._record(refuse_unplannable, claim.id, LOCAL_WORKER_ID, self._epoch, reason_of(error))
             return None
         finally:
             renewal.cancel()
@@ -354,16 +354,14 @@ class LocalWorker:
                 delivery.id,
                 LOCAL_WORKER_ID,
                 self._epoch,
-                "evidence_lost",
                 f"{error.what} {error.means}",
+                "evidence_lost",
                 error.survivors,
             )
         except Exception as error:
             _log.exception("Attempt %s was lost by its worker.", admission.attempt_id)
             if delivery is not None:
-                await self._record(
-                    _lose, delivery.id, LOCAL_WORKER_ID, self._epoch, "worker_lost", _lost_sentence(error), ""
-                )
+                await self._record(_lose, delivery.id, LOCAL_WORKER_ID, self._epoch, _lost_sentence(error))
         finally:
             self._stops.pop(admission.attempt_id, None)
 
@@ -454,9 +452,9 @@ def _lose(
     delivery_id: str,
     worker_id: str,
     epoch: int,
-    reason_code: str,
     reason: str,
-    survivors: str,
+    reason_code: str = "worker_lost",
+    survivors: str = "",
     *,
     now: Instant,
 ) -> None:
