@@ -24,9 +24,7 @@ async def world(open_store: OpenStore, new_folder: Path, clock: ManualClock) -> 
     async with open_store(new_folder, clock) as store:
         world = World(store, clock)
         yield world
-        world.turn.release()
-        for alarm in world.alarms:
-            await alarm.stop("10s")
+        await world.close()
 
 
 @pytest.fixture

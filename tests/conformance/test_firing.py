@@ -666,6 +666,7 @@ async def test_a_pass_is_bounded_by_its_limit_and_its_time_slice(world: World) -
 async def test_b083_time_slept_counts_towards_no_time_limit(world: World) -> None:
     alarm = world.make(sinks={"session_turn": external(world.turn, time_limit="1m")})
     world.turn.parking = True
+    world.clock.suspend(HOUR)
     booked = await world.book(alarm)
     async with world.passing(alarm):
         await world.turn.arrivals()
@@ -674,7 +675,9 @@ async def test_b083_time_slept_counts_towards_no_time_limit(world: World) -> Non
         await world.settle()
         await world.advance(20 * SECOND)
         assert alarm.running == (booked.id,)
-    assert await world.state(booked.id) is WakeState.FIRED
+        await world.advance(11 * SECOND)
+        await eventually(lambda: not alarm.running)
+    assert await world.state(booked.id) is WakeState.PENDING
     assert len(world.turn.entered) == 1
 
 

@@ -239,6 +239,22 @@ async def test_a_claimer_that_lost_its_claim_writes_nothing_and_gives_the_record
     assert await a.once("s", "k", effect, workspace="w") == "the other's"
 
 
+async def test_a_recorded_result_is_never_taken_or_overwritten(world: World) -> None:
+    alarm, store = world.make(), world.store
+    await alarm.once("s", "k", Effect(), workspace="w")
+
+    def claim(tx: Any, *, now: int) -> None:
+        store.receipts.claim(tx, "w", "s", "k", "thief", now + LEASE, now)
+
+    def settle(tx: Any, *, now: int) -> bool:
+        return store.receipts.settle(tx, "w", "s", "k", 1, ReceiptState.DONE, '"other"', now)
+
+    with pytest.raises(LookupError):
+        await store.write(claim)
+    assert await store.write(settle) is False
+    assert await alarm.once("s", "k", Effect(), workspace="w") == {"run": 1}
+
+
 async def test_a_restarted_holder_does_not_wait_for_its_own_lease(world: World) -> None:
     store = world.store
 

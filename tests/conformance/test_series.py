@@ -407,6 +407,21 @@ async def test_pausing_while_an_occurrence_fires_books_nothing(world: World) -> 
     assert len(await pending_due(world, booked.series)) == 1
 
 
+async def test_steering_leaves_an_occurrence_alone_that_was_begun(world: World) -> None:
+    alarm = world.make()
+    world.turn.errors = [ValueError("no")]
+    booked = await world.book(alarm, every="1h")
+    world.clock.advance(HOUR)
+    await alarm.run_due()
+    await alarm.pause_series(booked.series or "", ADA)
+    assert (await series_of(alarm, booked)).booked == 1
+    world.clock.advance(MINUTE)
+    await alarm.run_due()
+    assert await world.state(booked.id) is WakeState.FIRED
+    assert len(world.turn.left) == 1
+    assert await pending_due(world, booked.series) == []
+
+
 async def test_series_are_listed_by_workspace_in_pages(world: World) -> None:
     alarm = world.make()
     booked = []

@@ -42,8 +42,7 @@ async def doubtful(
         world = World(store, clock)
         alarm = world.make(**({} if request.param == "store" else {"time_trusted": trust}))
         yield world, alarm
-        world.turn.release()
-        await alarm.stop("10s")
+        await world.close()
 
 
 async def test_nothing_fires_or_expires_by_a_distrusted_clock(

@@ -18,6 +18,4 @@ async def world(folder: Path, clock: ManualClock) -> AsyncIterator[World]:
     async with open_sqlite(folder, clock) as store:
         world = World(store, clock)
         yield world
-        world.turn.release()
-        for alarm in world.alarms:
-            await alarm.stop("10s")
+        await world.close()
