@@ -1,7 +1,8 @@
 """The process that is killed: a real engine which a script drives towards acceptance, with a person's hand.
 
 Run as ``python -m tests.crash.child FOLDER WORKSPACE POINT WHEN``. It kills itself with SIGKILL at the named point of
-a transaction: ``WHEN`` is ``before_commit`` or ``after_commit``.
+a transaction: ``WHEN`` is ``before_commit`` or ``after_commit``. With ``slow`` as a further argument the step says that
+it has begun and goes on for a minute, with a process of its own that has left its session.
 """
 
 from __future__ import annotations
@@ -23,6 +24,22 @@ PERSON = Actor(ActorKind.PERSON, "ada")
 _COUNT = "import os; fd = os.open({name!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND); os.write(fd, b'ran\\n')"
 
 
+_SLOW = """
+import os, pathlib, subprocess, sys, time
+if pathlib.Path("once").exists():
+    sys.exit(0)
+pathlib.Path("once").touch()
+other = subprocess.Popen(
+    [sys.executable, "-c", "import time; time.sleep(60); open('too late', 'w')"], start_new_session=True
+)
+print("half of it", flush=True)
+pathlib.Path("pids.new").write_text(f"{os.getpid()} {other.pid}")
+os.replace("pids.new", "pids")
+time.sleep(60)
+open("too late", "w")
+"""
+
+
 class KillAt:
     """A boundary that ends the process at one point, before or after the commit that contains it (E-13)."""
 
@@ -40,21 +57,21 @@ class KillAt:
             self._reached = False
 
 
-def spec(workspace: Path) -> WorkOrderSpec:
+def spec(workspace: Path, *, slow: bool = False) -> WorkOrderSpec:
     """A work order whose step and validation each leave one line for every time they ran."""
 
-    def command(name: str) -> CommandSpec:
+    def command(name: str, more: str = "") -> CommandSpec:
         return CommandSpec(
-            (sys.executable, "-c", _COUNT.format(name=name)),
+            (sys.executable, "-c", f"{_COUNT.format(name=name)}\n{more}"),
             environment=MappingProxyType({"PYTHONDONTWRITEBYTECODE": "1"}),
             max_cost=5,
-            time_limit_ms=30_000,
+            time_limit_ms=90_000,
         )
 
     return WorkOrderSpec(
         title="Count how often it runs",
         workspace=str(workspace),
-        implementation=command("implemented"),
+        implementation=command("implemented", _SLOW if slow else ""),
         validation=ValidationSpec("it ran", command=command("validated")),
         limits=BudgetLimits(100, 600_000),
     )
@@ -86,13 +103,13 @@ async def drive(engine: Engine) -> None:
         end()
 
 
-async def main(folder: Path, workspace: Path, point: str, when: str) -> None:
+async def main(folder: Path, workspace: Path, point: str, when: str, *, slow: bool) -> None:
     """Submit the work order and drive it until the kill, or to the end if the point is never reached."""
     engine = await Engine.open(folder, boundary=KillAt(point, when))
-    await engine.submit(spec(workspace), PERSON)
+    await engine.submit(spec(workspace, slow=slow), PERSON, key="the one")
     await drive(engine)
     await engine.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]))
+    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4], slow="slow" in sys.argv))
