@@ -27,6 +27,7 @@ from engine.settings import EngineSettings
 from engine.states import AttemptState, Outcome, WorkOrderState
 from engine.views.values import ApprovalCard
 from engine.work_order import BudgetLimits, CommandSpec, Secret, WorkOrderSpec
+from tests.e2e.swap_rounds import swapped_attempts
 from tests.e2e.test_engine import until
 
 QUIET = MappingProxyType({"PYTHONDONTWRITEBYTECODE": "1"})
@@ -261,7 +262,7 @@ async def test_b022_argv_reaches_the_program_byte_for_byte(desk: Desk, order: Ma
 async def test_b020_swapped_while_it_starts_is_never_taken_for_done(desk: Desk, order: Make) -> None:
     """A thread swaps the script all the time; whatever other content ran, its attempt is not SUCCEEDED.
 
-    The long variant is ``python -m tests.execution.swap_rounds 10000``; here the whole engine is between.
+    Planning, admission and start all meet the swapping thread.
     """
     task = desk.workspace / "task.py"
     good = "print('sealed')"
@@ -295,6 +296,14 @@ async def test_b020_swapped_while_it_starts_is_never_taken_for_done(desk: Desk, 
         sealed_good = good_seal(view.plan, good)
         if attempt.outcome is Outcome.SUCCEEDED:
             assert ("sealed" in output) == sealed_good, "what ran is what that approval had sealed"
+
+
+async def test_b020_swapped_after_its_admission(tmp_path: Path) -> None:
+    """Once at a random moment of each of many attempts; ``python -m tests.e2e.swap_rounds`` is the whole of it."""
+    counts = await swapped_attempts(60, 7, tmp_path)
+    assert counts.total() == 60
+    assert set(counts) <= {"clean", "refused", "flagged, approved ran", "flagged, other ran"}
+    assert counts["refused"] >= 5, "some swaps came before the start"
 
 
 def good_seal(plan: object, good: str) -> bool:
