@@ -19,6 +19,10 @@ from engine.storage import Rx, Tx
 Row = dict[str, Any]
 
 MACHINES = {machine.table: machine for machine in (WORK_ORDER, TASK, CLAIM, APPROVAL, ATTEMPT)}
+LEGAL = {
+    table: {str(state): {str(one) for one in targets} for state, targets in machine.transitions.items()}
+    for table, machine in MACHINES.items()
+}
 IN_FLIGHT = ("DISPATCH_AUTHORIZED", "DELIVERED", "ACKNOWLEDGED", "RUNNING")
 OPEN_TASK = ("WAITING", "READY", "CLAIMED", "DISPATCHED")
 ENDED_ORDER = ("ACCEPTED", "REJECTED", "CANCELLED")
@@ -155,9 +159,7 @@ def _transitions(now: Snapshot) -> None:
     )
     ended: Counter[str] = Counter()
     for step in now["watched_step"]:
-        table = {
-            str(k): {str(v) for v in values} for k, values in MACHINES[step["machine"]].transitions.items()
-        }
+        table = LEGAL[step["machine"]]
         assert step["became"] in table[step["was"]], (
             f"{step['machine']}: {step['was']} became {step['became']}"
         )

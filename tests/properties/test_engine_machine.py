@@ -344,6 +344,7 @@ def test_the_ledger_stays_true_whatever_is_done() -> None:
     run_state_machine_as_test(
         EngineMachine,
         settings=settings(
+            max_examples=max(10, settings().max_examples * 2 // 3),
             stateful_step_count=int(os.environ.get("MACHINE_STEPS", "50")),
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
