@@ -27,9 +27,10 @@ from engine.errors import PraxisError, StaleEpoch, StorageError
 from engine.execution.local_worker import _lose
 from engine.execution.record import Observation, unlock_lane
 from engine.scheduling.claims import claim_tasks, recover_abandoned_claims, release_claim, renew_claim
+from engine.scheduling.gates import explain
 from engine.scheduling.tasks import drain_due_wakeups
 from engine.states import HoldKind, NodeKind, Outcome, Verdict
-from engine.storage import Storage
+from engine.storage import Rx, Storage
 from engine.storage.journal import verify_journal
 from engine.validation import workflow
 from engine.work_order import BudgetLimits
@@ -206,9 +207,26 @@ class Hands:
             and row["id"] not in self.now.short
         ]
         held, most = self.engine_is_held(), max(0, min(limit, SLOTS - busy))
+        closed = self.closed_gates()
         claims = self.do(claim_tasks, "w", self.epoch, limit, lease)
         # More than were lasting only if one that was not gave way to the next of its lane.
         assert min(most, len(lasting)) <= len(claims) <= most if not held else claims == ()
+        for claim in claims:
+            assert closed[claim.task_id] <= {"lane"}, f"claimed though {closed[claim.task_id]} were closed"
+        if len(claims) < most:
+            taken = {claim.task_id for claim in claims}
+            assert not [task for task, gates in closed.items() if not gates and task not in taken]
+
+    def closed_gates(self) -> dict[str, set[str]]:
+        """What the engine says keeps each READY task from being claimed (E-23)."""
+
+        def ask(rx: Rx) -> dict[str, set[str]]:
+            return {
+                row["id"]: {gate.name for gate in explain(rx, row["id"], self.next_instant) if not gate.open}
+                for row in rx.all("SELECT id FROM task WHERE state = 'READY'")
+            }
+
+        return self.loop.run_until_complete(self.ledger.read(ask))
 
     def may_write(self, claim: Row) -> bool:
         """Whether the worker still holds this claim (E-24)."""
