@@ -280,8 +280,14 @@ def _orders(now: Snapshot) -> None:
 
 
 def _validations(now: Snapshot) -> None:
-    """E-60, E-61: one for an attempt; a definite one has settled it."""
+    """E-60, E-61: one for an attempt; a definite one has settled it; what used too much was marked and held."""
     attempts = now.by_id("attempt")
+    held = {row["node_id"] for row in now["hold"] if row["kind"] == "OVERRUN"}
+    for row in attempts.values():
+        if row["state"] == "SETTLED":
+            over = row["actual_cost"] > row["max_cost"] or row["actual_active_ms"] > row["max_active_ms"]
+            assert row["overrun"] == over
+            assert not over or row["scope_id"] in held
     assert all(times == 1 for times in Counter(row["attempt_id"] for row in now["validation"]).values())
     for row in now["validation"]:
         state = attempts[row["attempt_id"]]["state"]
