@@ -2,7 +2,8 @@
 
 Of each idle lane only the first READY task whose standing gates (approval, holds, headroom) are open carries
 ``armed_at``. A partial index over it serves the claim, and a partial unique index makes "one per lane" a
-constraint. Others may use headroom up after the arming; the claim asks all gates again. Whoever opens or closes a standing gate, or frees a lane, calls the functions here.
+constraint. Others may use headroom up after the arming; the claim asks all gates again. Whoever opens or closes
+a standing gate, or frees a lane, calls the functions here.
 """
 
 from __future__ import annotations
