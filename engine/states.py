@@ -169,7 +169,9 @@ APPROVAL_TRANSITIONS: Mapping[ApprovalState, frozenset[ApprovalState]] = {
 }
 
 ATTEMPT_TRANSITIONS: Mapping[AttemptState, frozenset[AttemptState]] = {
-    _A.DISPATCH_AUTHORIZED: frozenset({_A.DELIVERED, _A.VOIDED, _A.UNKNOWN}),  # UNKNOWN: after a restore (E-82)
+    _A.DISPATCH_AUTHORIZED: frozenset(
+        {_A.DELIVERED, _A.VOIDED, _A.UNKNOWN}
+    ),  # UNKNOWN: after a restore (E-82)
     _A.DELIVERED: frozenset({_A.ACKNOWLEDGED, _A.UNKNOWN}),
     _A.ACKNOWLEDGED: frozenset({_A.RUNNING, _A.EXECUTED, _A.UNKNOWN}),
     _A.RUNNING: frozenset({_A.EXECUTED, _A.UNKNOWN}),

@@ -10,9 +10,7 @@ RESTORE_SUBJECT = "restore"
 
 def given_before_restore(rx: Rx, approval_id: str) -> bool:
     """Whether the data was restored since this approval was given. By the journal's order, not by any clock."""
-    restored = rx.one(
-        "SELECT max(sequence) AS last FROM journal WHERE subject_kind = ?", (RESTORE_SUBJECT,)
-    )
+    restored = rx.one("SELECT max(sequence) AS last FROM journal WHERE subject_kind = ?", (RESTORE_SUBJECT,))
     given = rx.one(
         """SELECT max(sequence) AS last FROM journal WHERE subject_kind = 'approval' AND subject_id = ?
              AND kind IN ('approval.approved', 'approval.covered')""",

@@ -283,7 +283,8 @@ async def test_what_a_restart_makes_of_attempts(ledger: Ledger) -> None:
     states = await ledger.all("SELECT DISTINCT attempt_id, state FROM exposure ORDER BY attempt_id")
     assert [row["state"] for row in states] == ["RELEASED", "FROZEN", "FROZEN"]
     root = await ledger.one(
-        "SELECT * FROM scope_partition JOIN scope ON scope.id = scope_id WHERE kind = 'ROOT' AND partition = 'EXECUTION'"
+        """SELECT * FROM scope_partition JOIN scope ON scope.id = scope_id
+           WHERE kind = 'ROOT' AND partition = 'EXECUTION'"""
     )
     assert (root["reserved_cost"], root["frozen_cost"]) == (0, 60)
     assert await ledger.claim(10) == ()
