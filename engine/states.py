@@ -173,8 +173,9 @@ ATTEMPT_TRANSITIONS: Mapping[AttemptState, frozenset[AttemptState]] = {
         {_A.DELIVERED, _A.VOIDED, _A.UNKNOWN}
     ),  # UNKNOWN: after a restore (E-82)
     _A.DELIVERED: frozenset({_A.ACKNOWLEDGED, _A.UNKNOWN}),
-    _A.ACKNOWLEDGED: frozenset({_A.RUNNING, _A.EXECUTED, _A.UNKNOWN}),
-    _A.RUNNING: frozenset({_A.EXECUTED, _A.UNKNOWN}),
+    # VOIDED: stopped while its program was still parked, so that nothing had begun (E-54, E-71)
+    _A.ACKNOWLEDGED: frozenset({_A.RUNNING, _A.EXECUTED, _A.UNKNOWN, _A.VOIDED}),
+    _A.RUNNING: frozenset({_A.EXECUTED, _A.UNKNOWN, _A.VOIDED}),
     _A.EXECUTED: frozenset({_A.SETTLED, _A.UNKNOWN}),
     _A.UNKNOWN: frozenset({_A.EXECUTED, _A.VOIDED}),
     _A.SETTLED: frozenset(),

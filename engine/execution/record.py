@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.actors import Actor, ActorKind
-from engine.dispatch.delivery import attempt_row, mark_unknown, own_delivery
+from engine.dispatch.delivery import attempt_row, mark_unknown, own_delivery, void_attempt
 from engine.errors import WrongState
+from engine.execution.process import NotStarted
 from engine.ids import new_id
 from engine.instants import Instant
 from engine.scheduling.lanes import arm_lane
@@ -16,6 +17,9 @@ from engine.scheduling.tasks import move_task, task_row
 from engine.scheduling.transition import ATTEMPT, transition
 from engine.states import AttemptState, Outcome, TaskState
 from engine.storage import Subject, Tx
+
+STOPPED_FIRST = f"not_started_{NotStarted.STOPPED_FIRST}"
+"""The reason code of what was stopped while its program was still parked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ def record_observation(
     """Keep the evidence and move attempt and task to the observed outcome; return the attempt's new row.
 
     A definite outcome makes the attempt EXECUTED and the task SUCCEEDED or FAILED; UNKNOWN freezes the exposure
-    at once. Fenced by worker, epoch and delivery (E-24); `WrongState` once it is recorded or given up.
+    at once. One that was stopped before its program was let go is VOIDED: nobody's work failed. Fenced by
+    worker, epoch and delivery (E-24); `WrongState` once it is recorded or given up.
     """
     delivery = own_delivery(tx, delivery_id, worker_id, epoch)
     attempt = attempt_row(tx, delivery["attempt_id"])
@@ -98,6 +103,9 @@ def record_observation(
     )
     if observation.survivors:
         lock_lane(tx, attempt, observation.survivors, worker, now)
+    if observation.reason_code == STOPPED_FIRST:
+        void_attempt(tx, attempt, observation.reason, now)
+        return attempt_row(tx, attempt["id"])
     if observation.outcome is Outcome.UNKNOWN:
         mark_unknown(tx, attempt, observation.reason_code, observation.reason, worker, now)
         return attempt_row(tx, attempt["id"])

@@ -17,9 +17,9 @@ from engine.errors import InvalidValue, NotFound, WrongState
 from engine.execution.record import Observation, record_observation
 from engine.ids import new_id
 from engine.instants import Instant, require_batch
-from engine.scheduling.tasks import TaskSource, create_task, task_row
+from engine.scheduling.tasks import TaskSource, create_task, move_task, task_row
 from engine.scheduling.transition import WORK_ORDER, transition
-from engine.states import AttemptState, Outcome, Purpose, Verdict, WorkOrderState
+from engine.states import AttemptState, Outcome, Purpose, TaskState, Verdict, WorkOrderState
 from engine.storage import Rx, Subject, Tx, require_epoch
 from engine.validation.handoffs import hand_over, take_up
 from engine.validation.settlement import require_actual, settle
@@ -38,6 +38,8 @@ def conclude_execution(
             _after_validation_run(tx, attempt, now)
         else:
             _after_implementation_run(tx, attempt, now)
+    elif attempt["state"] == AttemptState.VOIDED:
+        _after_stopped_first(tx, attempt, now)
     finish_cancelling(tx, attempt["work_order_id"], now)
 
 
@@ -312,6 +314,19 @@ def finish_cancelled_orders(tx: Tx, epoch: int, limit: int = 100, *, now: Instan
     for row in rows:
         finish_cancelling(tx, row["id"], now)
     return tuple(row["id"] for row in rows)
+
+
+def _after_stopped_first(tx: Tx, attempt: sqlite3.Row, now: Instant) -> None:
+    """Nothing had begun: a cancelled order's task ends; a person's stop asks for a decision; else it is asked again."""
+    order = work_order_row(tx, attempt["work_order_id"])
+    if order["state"] == WorkOrderState.CANCELLING:
+        move_task(
+            tx, attempt["task_id"], TaskState.CANCELLED, actor=ENGINE, now=now, reason=order["state_reason"]
+        )
+    elif attempt["stop_requested_at"] is not None:
+        move_work_order(
+            tx, order["id"], WorkOrderState.DECISION_NEEDED, "It was stopped before it started.", ENGINE, now
+        )
 
 
 def _after_implementation_run(tx: Tx, attempt: sqlite3.Row, now: Instant) -> None:

@@ -16,9 +16,9 @@ from engine.control.holds import WHOLE_ENGINE, Node, place_hold, resume
 from engine.errors import InvalidValue, WrongState
 from engine.states import HoldKind, NodeKind, Outcome, Verdict
 from engine.storage import Rx
-from engine.validation.workflow import record_validation, validate_by_person
+from engine.validation.workflow import conclude_execution, record_validation, validate_by_person
 from engine.work_order import ValidatedBy, ValidationSpec
-from tests.ledger import PERSON, Ledger
+from tests.ledger import PERSON, Ledger, observation
 
 
 @pytest.fixture
@@ -100,9 +100,6 @@ async def test_one_look_may_cover_the_validation(ledger: Ledger) -> None:
     await ledger.approve(order, covers=True)
     (claim,) = await ledger.claim()
     admission = await ledger.admit(claim)
-    from engine.validation.workflow import conclude_execution
-    from tests.ledger import observation
-
     await ledger.write(conclude_execution, await ledger.start(admission), "w", ledger.epoch, observation())
     request = await ledger.approval_of(order)
     assert (request["state"], request["seal"], request["decided_by"]) == ("APPROVED", "v" * 64, "ada")
@@ -277,9 +274,6 @@ async def test_cancel_of_what_has_not_run(ledger: Ledger) -> None:
 
 async def test_cancel_of_what_runs_waits_for_its_end(ledger: Ledger) -> None:
     """E-71: CANCELLING while in flight; the stopped attempt is UNKNOWN, and then the order is CANCELLED."""
-    from engine.validation.workflow import conclude_execution
-    from tests.ledger import observation
-
     order = await ledger.submit()
     await ledger.approve(order)
     (claim,) = await ledger.claim()
@@ -298,9 +292,6 @@ async def test_cancel_of_what_runs_waits_for_its_end(ledger: Ledger) -> None:
 
 async def test_cancel_at_the_moment_it_finishes(ledger: Ledger) -> None:
     """B-049: the observed completion is kept beside the cancel."""
-    from engine.validation.workflow import conclude_execution
-    from tests.ledger import observation
-
     order = await ledger.submit()
     await ledger.approve(order)
     (claim,) = await ledger.claim()
@@ -349,4 +340,41 @@ async def test_survivors_keep_the_lane_locked(ledger: Ledger) -> None:
     await ledger.run(first, Outcome.UNKNOWN, survivors="sleep (4243)")
     second = await ledger.submit()
     await ledger.approve(second)
+    assert await ledger.claim() == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "order_state", "task_state"),
+    [
+        ("nobody", "ACTIVE", "READY"),  # the console was closed: asked again at the next start
+        ("stop", "DECISION_NEEDED", "READY"),
+        ("cancel", "CANCELLED", "CANCELLED"),
+    ],
+)
+async def test_what_was_stopped_before_it_started_has_not_failed(
+    ledger: Ledger, asked: str, order_state: str, task_state: str
+) -> None:
+    """E-54, E-71: provably nothing ran, so it is VOIDED; no correction is used up and no budget is kept."""
+    order = await ledger.submit(corrections=1)
+    await ledger.approve(order)
+    (claim,) = await ledger.claim()
+    admission = await ledger.admit(claim)
+    delivery = await ledger.start(admission)
+    if asked == "stop":
+        await ledger.write(request_stop, admission.attempt_id, PERSON, "wrong one")
+    elif asked == "cancel":
+        await ledger.write(cancel, Node(NodeKind.WORK_ORDER, order), PERSON, "wrong one")
+    seen = observation(
+        Outcome.FAILED,
+        reason_code="not_started_stopped_first",
+        never_started=True,
+        reported_cost=None,
+        active_ms=0,
+    )
+    await ledger.write(conclude_execution, delivery, "w", ledger.epoch, seen)
+    assert (await ledger.one("SELECT state FROM attempt"))["state"] == "VOIDED"
+    assert (await _order(ledger, order))["state"] == order_state
+    assert (await ledger.task_of(order))["state"] == task_state
+    assert (await _order(ledger, order))["corrections_made"] == 0
+    assert await _budgets(ledger) == {(0, 0, 0, 0, 0)}
     assert await ledger.claim() == ()
