@@ -154,11 +154,6 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_UNEXPECTED
 
 
-def main() -> None:
-    """The console script."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def _print_usage_error(error: Any, as_json: bool) -> None:
     if as_json:
         _print_json({"code": "usage", "what": error.format_message(), "exit_code": EXIT_USAGE})
@@ -180,4 +175,4 @@ def _print_json(value: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run(sys.argv[1:]))
