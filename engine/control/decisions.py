@@ -60,6 +60,13 @@ def accept(tx: Tx, work_order_id: str, actor: Actor, reason: str = "", *, now: I
     order = work_order_row(tx, work_order_id)
     if order["state"] == WorkOrderState.ACCEPTED:
         return order
+    if order["state"] != WorkOrderState.AWAITING_ACCEPTANCE:
+        raise WrongState(
+            f"WO-{order['number']} is {order['state']}; only work whose validation has passed can be accepted.",
+            means="Nothing was changed.",
+            do="Look at the work order for what it waits for.",
+            found=order["state"],
+        )
     order = move_work_order(tx, work_order_id, WorkOrderState.ACCEPTED, reason, actor, now)
     take_up_by_person(tx, work_order_id, actor, now)
     _record(tx, order, "accepted", actor, reason, now)
