@@ -8,6 +8,8 @@ from typing import Any
 
 from app.panels.words import actor_words
 from app.theme import state_word
+from app.widgets import duration_text
+from engine.instants import format_instant
 from engine.views.values import JournalRow
 
 _TELLING = ("outcome", "verdict", "state", "kind", "purpose", "title", "reason", "survivors")
@@ -38,11 +40,18 @@ def detail_words(detail: Mapping[str, Any]) -> str:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             parts.append(f"{name.replace('_', ' ')} {value}")
     if not parts:
-        parts = [
-            f"{name.replace('_', ' ')} {_plain(value)}" for name, value in detail.items() if _is_short(value)
-        ]
+        parts = [_field(name, value) for name, value in detail.items() if _is_short(value)]
     text = " · ".join(parts)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _field(name: str, value: object) -> str:
+    """One field in words: instants as UTC, durations as durations."""
+    if type(value) is int and name.endswith(("_until", "_at")):
+        return f"{name.replace('_', ' ')} {format_instant(value)}"
+    if type(value) is int and name.endswith("_ms"):
+        return f"{name.removesuffix('_ms').replace('_', ' ')} {duration_text(value)}"
+    return f"{name.replace('_', ' ')} {_plain(value)}"
 
 
 def _is_short(value: object) -> bool:
