@@ -261,6 +261,10 @@ def gate_table(gates: Sequence[Gate]) -> Table:
     )
 
 
+def _time_left(milliseconds: int) -> str:
+    return format_duration(milliseconds) if milliseconds > 0 else "none"
+
+
 def budget_table(lines: Sequence[BudgetLine]) -> Table:
     """The waterfall of scopes, root first."""
     return table(
@@ -274,7 +278,7 @@ def budget_table(lines: Sequence[BudgetLine]) -> Table:
                 Text(str(line.frozen_cost), "magenta" if line.frozen_cost else ""),
                 str(line.asked_cost),
                 str(line.cost_left),
-                f"{line.active_ms_left / 1000:.1f} s",
+                _time_left(line.active_ms_left),
                 "" if line.fits else Text("does not fit", "red"),
             ]
             for line in lines
