@@ -149,7 +149,7 @@ class Engine:
         self._asking = asyncio.Lock()
         self.clock = clock
         self.settings = settings
-        self._planner = Planner(read_secret_key(storage.folder), clock)
+        self._planner = Planner(storage.folder, read_secret_key(storage.folder), clock)
         self._blobs = BlobStore(storage.folder / "blobs")
         self.backups = Backups(storage, clock, authorize)
         self._scheduled = ScheduledBackups(self.backups, storage, clock, lambda: clock.trusted)

@@ -67,7 +67,14 @@ class PlannedStep:
 class Planner:
     """Plans steps with one data folder's key and the console's environment, read afresh each time."""
 
-    def __init__(self, secret_key: bytes, clock: Clock, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        data_folder: Path,
+        secret_key: bytes,
+        clock: Clock,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._data_folder = data_folder
         self._secret_key = secret_key
         self._clock = clock
         self._environment = environment
@@ -91,6 +98,7 @@ class Planner:
             ) from error
 
     def _plan(self, step: Step) -> PlannedStep:
+        self._refuse_own_folder(step.spec.workspace)
         prepared = self._make(step.purpose, step.command, step.spec, _state_for(step))
         if step.covered and step.purpose is not Purpose.VALIDATE and prepared.plan.state == step.left:
             left = replace(prepared.plan, state=AS_LEFT_BY_FAILED_VALIDATION)
@@ -107,6 +115,18 @@ class Planner:
             plan_text, seal_of(prepared.plan), canonical_json(after.to_json()).decode(), seal_of(after)
         )
         return PlannedStep(prepared, sealed)
+
+    def _refuse_own_folder(self, workspace: str) -> None:
+        """The engine writes into its data folder all the time; as part of a workspace it would be drift."""
+        inside = os.path.realpath(self._data_folder)
+        root = os.path.realpath(workspace)
+        if Path(os.path.normcase(inside)).is_relative_to(os.path.normcase(root)):
+            raise InvalidWorkOrder(
+                f"The data folder {self._data_folder} lies inside the workspace {workspace}.",
+                means="Every commit of the engine would change the workspace, and nothing approved could ever run.",
+                do="Choose a workspace without it, or start with another data folder (--data FOLDER).",
+                field="workspace",
+            )
 
     def _make(
         self, purpose: Purpose, command: CommandSpec, spec: WorkOrderSpec, state: WorkspaceState | None

@@ -220,3 +220,15 @@ async def test_a_drifted_validation_is_asked_once_more_and_then_runs(
     assert card.plan["state"]["kind"] == "files"
     await engine.approve(again.approval_id, actor, seal=again.seal)
     await state_is(engine, order.id, WorkOrderState.AWAITING_ACCEPTANCE)
+
+
+async def test_a_workspace_that_holds_the_data_folder_is_refused(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], folder: Path, agent: Actor
+) -> None:
+    """Every commit of the engine would be drift there; the folder itself and what is below it are meant alike."""
+    for workspace in (folder, folder.parent):
+        with pytest.raises(InvalidWorkOrder, match="inside the workspace"):
+            await engine.submit(work_order(workspace=str(workspace)), agent)
+    below = folder / "scratch"
+    below.mkdir()
+    await engine.submit(work_order(workspace=str(below)), agent)
