@@ -109,6 +109,7 @@ class Session(QObject):
         self.selection = WHOLE_ENGINE
         self.status: EngineStatus | None = None
         self.then: RestoreWish | None = None
+        self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pending: list[ChangeLike] = []
         self._last_sequence = 0
@@ -155,7 +156,8 @@ class Session(QObject):
         A `PraxisError` goes to ``failed`` (the window shows it); anything else is a fault of the program and
         goes to the loop's exception handler (log and dialog).
         """
-        task = asyncio.get_running_loop().create_task(work, name=name)
+        # Not the running loop: a Qt timer may fire between two runs of it, and the work waits for the next.
+        task = self._loop.create_task(work, name=name)
         if self._closing:
             task.cancel()
         self._tasks.add(task)

@@ -88,6 +88,7 @@ class ChangesView(QWidget):
     def __init__(self, spawn: Spawn, compare: Compare, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._spawn, self._compare = spawn, compare
+        self._rows: tuple[ChangeRow, ...] = ()
         self._attempt = ""
         self._wanted: tuple[str, str] | None = None
         self._model = change_model(self)
@@ -129,7 +130,8 @@ class ChangesView(QWidget):
         return self._diff
 
     def show_evidence(self, attempt_id: str, evidence: Evidence) -> None:
-        """Show what another run changed."""
+        """Show what a run changed; what is shown already stays as it is, with the chosen file."""
+        again = attempt_id == self._attempt
         self._attempt = attempt_id
         changes = evidence.workspace
         if changes is None:
@@ -151,8 +153,10 @@ class ChangesView(QWidget):
                 f"{number(len(rows))} of {number(total)} changes are listed; the manifests hold all."
             )
         self._shortcomings.say("\n".join(lacks), Tone.NEUTRAL)
-        self._diff.forget()
-        self._model.replace(rows, complete=True)
+        if not again or rows != self._rows:
+            self._rows = rows
+            self._diff.forget()
+            self._model.replace(rows, complete=True)
         self._split.setVisible(bool(rows))
         self._room.setVisible(not rows)
 
@@ -165,6 +169,7 @@ class ChangesView(QWidget):
         self._head.hide()
         for notice in (self._outside, self._others, self._shortcomings):
             notice.say("", Tone.NEUTRAL)
+        self._rows = ()
         self._model.replace((), complete=True)
         self._split.hide()
         self._room.show()
