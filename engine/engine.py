@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from engine.actors import ENGINE, Actor
+from engine.actors import Actor
 from engine.backup.aftermath import acknowledge_restore
 from engine.backup.backups import Backups
 from engine.backup.rehearsing import Rehearsal
@@ -24,19 +24,19 @@ from engine.backup.schedule import BackupSchedule, ScheduledBackups, read_schedu
 from engine.backup.taking import Backup
 from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
-from engine.control import asking, clock_trust, decisions, holds
+from engine.control import asking, decisions, holds
 from engine.control import cancel as cancelling
+from engine.control.clock_keeping import ClockKeeper
 from engine.control.decisions import Finding
 from engine.control.holds import Node
 from engine.control.proofs import Proof, keep_proofs
 from engine.dispatch import approvals, budgets
-from engine.dispatch.approvals import Sealed, ask_approval, expire_approvals, grant_correction
+from engine.dispatch.approvals import ask_approval, expire_approvals
 from engine.dispatch.delivery import settle_abandoned_attempts
-from engine.dispatch.differences import Difference
-from engine.dispatch.planning import PlannedStep, Planner, Step, lane_of, read_secret_key, reason_of
-from engine.dispatch.steps import covering_approval, step_of_task, steps_of_order
-from engine.dispatch.work_orders import create_work_order, work_order_row
-from engine.errors import NotFound, PraxisError, StaleEpoch
+from engine.dispatch.planning import Planner, lane_of, read_secret_key
+from engine.dispatch.steps import step_of_task, steps_of_order
+from engine.dispatch.work_orders import create_work_order
+from engine.errors import PraxisError, StaleEpoch
 from engine.execution import leftovers
 from engine.execution.blobs import BlobState, BlobStore
 from engine.execution.evidence import FileChange
@@ -48,30 +48,28 @@ from engine.execution.since import (
     FileComparison,
     Point,
     Since,
-    Sources,
-    changes_since,
     compare_file,
-    kept_manifest,
-    manifest_left,
 )
 from engine.instants import Instant
 from engine.policy import Authorize, Right, person_decides
 from engine.scheduling.claims import recover_abandoned_claims
 from engine.scheduling.coordinator import Coordinator, Duty
 from engine.scheduling.gates import Gate, explain
-from engine.scheduling.tasks import drain_due_wakeups, task_row
+from engine.scheduling.tasks import drain_due_wakeups
 from engine.settings import DEFAULT_SETTINGS, EngineSettings
-from engine.states import AttemptState, HoldKind, TaskState, Verdict, WorkOrderState
-from engine.storage import Boundary, ChangeSet, Rx, Storage, Tx, require_epoch
+from engine.states import AttemptState, HoldKind, Verdict, WorkOrderState
+from engine.storage import Boundary, ChangeSet, Storage, Tx, require_epoch
 from engine.storage.folder_place import default_data_folder
 from engine.storage.journal import JournalReport, verify_journal
 from engine.validation import workflow
+from engine.validation.requesting import MissingRequests
 from engine.version import VERSION
 from engine.views import clock as clock_view
 from engine.views import evidence as evidence_view
 from engine.views import figures as figures_view
 from engine.views import inbox as inbox_view
 from engine.views import journal as journal_view
+from engine.views import kept as kept_view
 from engine.views import receipt as receipt_view
 from engine.views import status as status_view
 from engine.views import timeline as timeline_view
@@ -97,15 +95,10 @@ from engine.views.values import (
     WorkOrderStory,
 )
 from engine.work_order import WorkOrderSpec
-from engine.workspace.manifest import Manifest
-from engine.workspace.repository import AS_LEFT_BY_FAILED_VALIDATION
 
 T = TypeVar("T")
 
 ROWS_PER_CHECK = 20_000
-
-STORE_READING_MS = 10_000
-"""How often a reading of the clocks is kept, so that the next start can compare with it."""
 
 IN_FLIGHT = (
     AttemptState.DISPATCH_AUTHORIZED,
@@ -146,11 +139,12 @@ class Engine:
     ) -> None:
         self._storage = storage
         self._authorize = authorize
-        self._asking = asyncio.Lock()
         self.clock = clock
         self.settings = settings
         self._planner = Planner(storage.folder, read_secret_key(storage.folder), clock)
         self._blobs = BlobStore(storage.folder / "blobs")
+        self._requests = MissingRequests(storage, self._planner, clock, settings.recovery_batch)
+        self._clock_keeper = ClockKeeper(storage, clock, self._write, lambda: self.epoch)
         self.backups = Backups(storage, clock, authorize)
         self._scheduled = ScheduledBackups(self.backups, storage, clock, lambda: clock.trusted)
         self._coordinator = Coordinator(
@@ -163,7 +157,7 @@ class Engine:
                 Duty(expire_approvals, settings.recovery_batch),
                 Duty(workflow.finish_cancelled_orders, settings.recovery_batch),
             ),
-            self._look_at_clock,
+            self._clock_keeper.look,
             self._follow_up,
             lambda: self._worker.nudge(),
         )
@@ -178,7 +172,6 @@ class Engine:
         )
         self._automatic = False
         self._closing: asyncio.Task[None] | None = None
-        self._stored_at = clock.elapsed()
         self._unsubscribe = storage.subscribe(self._on_changes)
 
     @classmethod
@@ -215,15 +208,11 @@ class Engine:
         return engine
 
     async def _begin(self, automatic: bool) -> None:
-        stored = await self._storage.read(clock_trust.stored_clock)
-        if stored is not None:
-            self.clock.begin(
-                clock_trust.stored_reading(stored), stored["high_water"], stored["distrusted_since"] is None
-            )
+        await self._clock_keeper.begin()
         await self._storage.write(budgets.root_scope, self.settings.root_limits, control=True)
         epoch = await self._coordinator.take_over()
-        await self._lock_abandoned_lanes()
-        await self._look_at_clock()
+        await leftovers.lock_abandoned_lanes(self._storage, epoch, self.clock)
+        await self._clock_keeper.look()
         await self._worker.register(epoch)
         self._automatic = automatic
         if automatic:
@@ -252,7 +241,7 @@ class Engine:
             await self._worker.stop()
             if not self._coordinator.superseded:
                 with suppress(PraxisError):
-                    await self._look_at_clock(store=True)
+                    await self._clock_keeper.look(store=True)
         finally:
             await self._storage.close()
 
@@ -484,20 +473,9 @@ class Engine:
         """Trust wall time again after it was seen to agree with elapsed time, by a person's confirmation (E-33)."""
         self._authorize(actor, "resume")
         # A caller that is cancelled in between must not leave the hold lifted and the clock distrusted.
-        await asyncio.shield(asyncio.create_task(self._restore_clock_trust(actor, reason, lower_high_water)))
-
-    async def _restore_clock_trust(self, actor: Actor, reason: str, lower_high_water: bool) -> None:
-        await self._look_at_clock()
-        high_water = await self._write(
-            clock_trust.restore_trust,
-            actor,
-            reason,
-            self.clock.look(),
-            self.clock.high_water,
-            self.clock.consistent_samples,
-            lower_high_water,
+        await asyncio.shield(
+            asyncio.create_task(self._clock_keeper.restore_trust(actor, reason, lower_high_water))
         )
-        self.clock.trust(high_water)
         self._coordinator.nudge()
         self._worker.nudge()
 
@@ -667,9 +645,8 @@ class Engine:
             for value in view.plan["environment"]["own"].values()
             if isinstance(value, dict)
         ]
-        return await asyncio.to_thread(
-            read_part, self._output_file(view, role, path), offset, most_bytes, secrets
-        )
+        file = kept_view.output_file(view, role, path, self._blobs.path)
+        return await asyncio.to_thread(read_part, file, offset, most_bytes, secrets)
 
     async def unknown(self, attempt_id: str) -> UnknownView:
         """Everything that is known of an attempt that is or was UNKNOWN."""
@@ -684,15 +661,15 @@ class Engine:
     async def workspace_since(self, attempt_id: str, point: Point) -> Since:
         """What changed in an attempt's workspace since its dispatch, or since its end, until now."""
         view = await self.evidence(attempt_id)
-        return await asyncio.to_thread(self._workspace_since, view, point)
+        folder = self._worker.run_folder(attempt_id)
+        return await asyncio.to_thread(
+            kept_view.workspace_since, view, point, self._blobs, folder, self.clock
+        )
 
     async def compare_file(self, attempt_id: str, change: FileChange) -> FileComparison:
         """Both texts of a changed file, where their bytes are found again, and how they differ."""
         view = await self.evidence(attempt_id)
-        commit = str(view.plan.get("state", {}).get("head", ""))
-        if view.evidence is not None and view.evidence["repository_before"]:
-            commit = view.evidence["repository_before"]["head"] or commit
-        sources = Sources(view.attempt.workspace, self._blobs, dict(os.environ), commit)
+        sources = kept_view.sources(view, self._blobs, dict(os.environ))
         return await asyncio.to_thread(compare_file, change, sources)
 
     async def receipt(self, name: str) -> tuple[ReceiptEntry, ...]:
@@ -759,116 +736,9 @@ class Engine:
         assert row is not None
         return row
 
-    def _output_file(self, view: EvidenceView, role: str, path: str) -> Path:
-        live = {"stdout": view.stdout_file, "stderr": view.stderr_file}.get(role)
-        if live is not None:
-            return Path(live)
-        for blob in view.blobs:
-            if blob.role == role and (role == "result" or (role == "artifact" and blob.path == path)):
-                return self._blobs.path(blob.sha256)
-        raise NotFound(
-            f"No {f'{role} {path}'.strip()} was kept of this attempt.",
-            do="Look at its evidence for what was kept.",
-        )
-
-    def _workspace_since(self, view: EvidenceView, point: Point) -> Since:
-        role = "before" if point is Point.DISPATCH else "after"
-        digest = next((one.sha256 for one in view.blobs if (one.role, one.path) == ("manifest", role)), None)
-        if digest is not None:
-            try:
-                before: Manifest | None = kept_manifest(self._blobs, digest)
-            except PraxisError as error:
-                return Since(self.clock.now(), None, error.what)
-        elif point is Point.DISPATCH and view.evidence is None:
-            before = manifest_left(self._worker.run_folder(view.attempt.id))
-        else:
-            before = None
-        if before is None:
-            why = f"What stood in the workspace at its {point} was not kept, so nothing can be compared."
-            return Since(self.clock.now(), None, why)
-        return changes_since(view.attempt.workspace, before, self.clock)
-
-    async def _lock_abandoned_lanes(self) -> None:
-        """Before anything is judged: what still lives of an earlier console's attempts keeps its workspace."""
-        known = await self._storage.read(leftovers.abandoned_processes, self.epoch)
-        if known:
-            living = await asyncio.to_thread(leftovers.look_at, tuple(known.values()), self.clock)
-            alive = {
-                attempt_id: f"{one.name} ({one.pid})"
-                for attempt_id, one in zip(known, living, strict=True)
-                if one.alive
-            }
-            await self._storage.write(leftovers.lock_lanes, self.epoch, alive, control=True)
-
-    async def _unlock_free_lanes(self) -> None:
-        """Free the lanes whose processes have gone meanwhile."""
-        locked = await self._storage.read(leftovers.locked_lanes)
-        free = []
-        for lane, known in locked.items():
-            living = await asyncio.to_thread(leftovers.look_at, known, self.clock)
-            if known and not any(one.alive for one in living):
-                free.append(lane)
-        if free:
-            await self._storage.write(leftovers.unlock_lanes, self.epoch, free)
-
     async def _follow_up(self) -> None:
-        await self._unlock_free_lanes()
-        await self._ask_missing()
-
-    async def _look_at_clock(self, *, store: bool = False) -> None:
-        """Record what the watched clock has found; keep a reading now and then for the next start."""
-        reading = self.clock.look()
-        found = self.clock.take_found()
-        if found:
-            try:
-                await self._write(
-                    clock_trust.record_anomalies, self.epoch, found, reading, self.clock.high_water
-                )
-            except PraxisError:
-                self.clock.give_back(found)
-                raise
-        elif store or reading.elapsed - self._stored_at >= STORE_READING_MS:
-            await self._storage.write(clock_trust.store_reading, self.epoch, reading, self.clock.high_water)
-        else:
-            return
-        self._stored_at = reading.elapsed
-
-    async def _ask_missing(self) -> None:
-        """Ask for the approval of every READY task of an active work order that has no request yet."""
-        async with self._asking:
-            for task_id in await self._storage.read(_unasked, self.settings.recovery_batch):
-                step, asked = await self._storage.read(step_of_task, task_id)
-                try:
-                    planned = await asyncio.to_thread(self._planner.plan, step)
-                except PraxisError as error:
-                    await self._storage.write(_cannot_ask, task_id, reason_of(error))
-                    continue
-                if step.left is not None and await self._cover(task_id, step, planned):
-                    continue
-                await self._storage.write(
-                    _ask_if_missing,
-                    task_id,
-                    planned.sealed,
-                    step.spec.approval_life_ms,
-                    asked.approval_id if asked else None,
-                    asked.changes(planned) if asked else (),
-                )
-
-    async def _cover(self, task_id: str, step: Step, planned: PlannedStep) -> bool:
-        """Let a correction be covered by the approval of its command, if its rule and the workspace allow it."""
-        assert step.left is not None
-        approval_id = await self._storage.read(
-            covering_approval, task_id, planned, step.left, self.clock.now()
-        )
-        if approval_id is None or not self.clock.trusted:
-            return False
-        covered = await asyncio.to_thread(self._planner.plan, replace(step, covered=True))
-        if covered.prepared.plan.state != AS_LEFT_BY_FAILED_VALIDATION:
-            return False
-        granted = await self._storage.write(
-            grant_correction, approval_id, task_id, covered.sealed, step.spec.approval_life_ms
-        )
-        return granted is not None
+        await leftovers.unlock_free_lanes(self._storage, self.epoch, self.clock)
+        await self._requests.ask()
 
     def _on_changes(self, changes: ChangeSet) -> None:
         for change in changes.changes:
@@ -883,43 +753,3 @@ class Engine:
 def _under_epoch(tx: Tx, epoch: int, function: Callable[..., T], *arguments: object, now: Instant) -> T:
     require_epoch(tx, epoch)
     return function(tx, *arguments, now=now)
-
-
-def _unasked(rx: Rx, limit: int) -> tuple[str, ...]:
-    rows = rx.all(
-        """SELECT task.id FROM task JOIN work_order ON work_order.id = task.work_order_id
-           WHERE task.state = 'READY' AND task.approval_id IS NULL AND work_order.state = 'ACTIVE'
-             AND NOT EXISTS (SELECT 1 FROM approval WHERE approval.task_id = task.id
-               AND approval.state IN ('PENDING', 'APPROVED'))
-           ORDER BY task.ready_at, task.id LIMIT ?""",
-        (limit,),
-    )
-    return tuple(row["id"] for row in rows)
-
-
-def _ask_if_missing(
-    tx: Tx,
-    task_id: str,
-    sealed: Sealed,
-    life_ms: int,
-    previous: str | None,
-    found: tuple[Difference, ...],
-    *,
-    now: Instant,
-) -> None:
-    """Ask unless somebody has asked, or the task has moved on, since it was found."""
-    task = task_row(tx, task_id)
-    order = work_order_row(tx, task["work_order_id"])
-    asked = tx.one(
-        "SELECT 1 FROM approval WHERE task_id = ? AND state IN ('PENDING', 'APPROVED')", (task_id,)
-    )
-    if task["state"] == TaskState.READY and order["state"] == WorkOrderState.ACTIVE and asked is None:
-        ask_approval(tx, task_id, sealed, ENGINE, life_ms, now=now, previous_id=previous, differences=found)
-
-
-def _cannot_ask(tx: Tx, task_id: str, reason: str, *, now: Instant) -> None:
-    task = task_row(tx, task_id)
-    if work_order_row(tx, task["work_order_id"])["state"] == WorkOrderState.ACTIVE:
-        workflow.move_work_order(
-            tx, task["work_order_id"], WorkOrderState.DECISION_NEEDED, reason, ENGINE, now
-        )

@@ -6,6 +6,7 @@ of one that was lost with its console only the first process is, never what that
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from engine.dispatch.delivery import attempt_row
 from engine.execution.process import ProcessIdentity, still_running
 from engine.execution.record import lock_lane, unlock_lane
 from engine.instants import Instant
-from engine.storage import Rx, Tx, require_epoch
+from engine.storage import Rx, Storage, Tx, require_epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +116,27 @@ def _name_of(identity: ProcessIdentity, clock: Clock) -> str:
         return psutil.Process(identity.pid).name()
     except psutil.Error:
         return ""
+
+
+async def lock_abandoned_lanes(storage: Storage, epoch: int, clock: Clock) -> None:
+    """Before anything is judged: what still lives of an earlier console's attempts keeps its workspace."""
+    known = await storage.read(abandoned_processes, epoch)
+    if known:
+        living = await asyncio.to_thread(look_at, tuple(known.values()), clock)
+        alive = {
+            attempt_id: f"{one.name} ({one.pid})"
+            for attempt_id, one in zip(known, living, strict=True)
+            if one.alive
+        }
+        await storage.write(lock_lanes, epoch, alive, control=True)
+
+
+async def unlock_free_lanes(storage: Storage, epoch: int, clock: Clock) -> None:
+    """Free the lanes whose processes have gone meanwhile."""
+    free = []
+    for lane, known in (await storage.read(locked_lanes)).items():
+        living = await asyncio.to_thread(look_at, known, clock)
+        if known and not any(one.alive for one in living):
+            free.append(lane)
+    if free:
+        await storage.write(unlock_lanes, epoch, free)

@@ -22,7 +22,6 @@ from engine.dispatch import approvals, budgets
 from engine.dispatch.admission import admit, refuse_drifted, refuse_unplannable
 from engine.dispatch.approvals import expire_approvals
 from engine.dispatch.delivery import acknowledge, deliver, record_started, settle_abandoned_attempts
-from engine.engine import _ask_if_missing, _unasked
 from engine.errors import PraxisError, StaleEpoch, StorageError
 from engine.execution.local_worker import _lose
 from engine.execution.record import Observation, unlock_lane
@@ -33,6 +32,7 @@ from engine.states import HoldKind, NodeKind, Outcome, Verdict
 from engine.storage import Rx, Storage
 from engine.storage.journal import verify_journal
 from engine.validation import workflow
+from engine.validation.requesting import ask_if_missing, unasked
 from engine.work_order import BudgetLimits
 from tests.ledger import AGENT, PERSON, Ledger, observation, sealed
 from tests.properties.ledger_truth import (
@@ -189,8 +189,8 @@ class Hands:
 
     def ask_missing(self) -> None:
         """What the coordinator does after each round of its duties."""
-        for task in self.loop.run_until_complete(self.ledger.read(_unasked, 100)):
-            self.do(_ask_if_missing, task, sealed(), 25 * HOUR, None, ())
+        for task in self.loop.run_until_complete(self.ledger.read(unasked, 100)):
+            self.do(ask_if_missing, task, sealed(), 25 * HOUR, None, ())
 
     # --------------------------------------------------------------------------------------- claims, admission
 
