@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
 
 from app.panels.evidence.artifacts import ArtifactsView
 from app.panels.evidence.changes import ChangesView, count_of
@@ -21,10 +21,10 @@ from app.panels.prose import prose
 from app.panels.rows import (
     CardDelegate,
     Column,
+    FilteredList,
     OwnedTasks,
     Refresh,
     RowFeed,
-    RowList,
     RowModel,
     side_by_side,
 )
@@ -34,7 +34,7 @@ from app.panels.work_orders.decisions import stop
 from app.session import Changes, Selection, Session
 from app.shell.pages import PageView
 from app.theme import Text
-from app.widgets import Badge, EmptyState, Role, button, column, frame, label, number, row, rule
+from app.widgets import Badge, EmptyState, Role, button, column, frame, label, number, row
 from engine.errors import InvalidValue, NotFound
 from engine.execution.blobs import BlobStore
 from engine.execution.evidence import Evidence, evidence_from_json
@@ -116,37 +116,18 @@ class EvidencePage(PageView):
         outer.addWidget(split)
 
     def _build_list(self) -> QWidget:
-        side = frame("side")
-        side.setMinimumWidth(260)
-        lines = column(side)
-        head = row(margins=(13, 7, 13, 7), gap=8)
-        self._states = QComboBox(side)
-        self._states.setAccessibleName("Which attempts")
-        self._states.setToolTip("Show only attempts in these states")
-        for words, states in FILTERS:
-            self._states.addItem(words, states)
-        self._states.currentIndexChanged.connect(self._filter_changed)
-        head.addWidget(self._states)
-        head.addWidget(label("newest first", Text.SMALL, muted=True, parent=side), 1)
-        self._count = label("", Text.SMALL, muted=True, parent=side)
-        head.addWidget(self._count)
-        lines.addLayout(head)
-        lines.addWidget(rule(side))
-        self._lists = QStackedWidget(side)
-        self._list: RowList[AttemptRow] = RowList(
+        self._side = FilteredList(
             self._model,
             CardDelegate(partial(card, times=self._session.times)),
             self._session.times,
-            "Attempts, newest first",
-            side,
+            "attempts",
+            "newest first",
+            FILTERS,
+            self._filter_changed,
+            260,
         )
-        self._none_here = EmptyState("Nothing matches", "No attempt is in this state.")
-        self._reading = label("Reading the attempts…", muted=True)
-        self._reading.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        for page in (self._reading, self._list, self._none_here):
-            self._lists.addWidget(page)
-        lines.addWidget(self._lists, 1)
-        return side
+        self._list = self._side.list
+        return self._side.side
 
     def _build_right(self) -> QWidget:
         right = frame("window")
@@ -216,9 +197,7 @@ class EvidencePage(PageView):
     # ------------------------------------------------------------------------------------------- the list
 
     async def _read_page(self, after: str | None, limit: int) -> Sequence[AttemptRow]:
-        return await self._session.engine.attempts(
-            after=after, limit=limit, states=self._states.currentData() or ()
-        )
+        return await self._session.engine.attempts(after=after, limit=limit, states=self._side.wanted_states)
 
     def _filter_changed(self) -> None:
         self._tasks.spawn(self._feed.start(), "read the attempts")
@@ -234,19 +213,11 @@ class EvidencePage(PageView):
         self._say_count()
 
     def _say_count(self) -> None:
-        loaded = self._model.rowCount()
-        self._count.setText(f"{number(loaded)}{'' if self._model.complete else '+'}")
-        self._count.setAccessibleName(f"{loaded} loaded, {'all' if self._model.complete else 'more follow'}")
-        filtered = self._states.currentIndex() > 0
-        if loaded:
-            self._lists.setCurrentWidget(self._list)
-        else:
-            words = ("Nothing matches", "No attempt is in this state.")
-            self._none_here.say(
-                *(words if filtered else ("No attempts", "They will stand here, newest first."))
-            )
-            self._lists.setCurrentWidget(self._none_here)
-        if loaded and not self._wanted:
+        filtered = bool(self._side.wanted_states)
+        words = ("Nothing matches", "No attempt is in this state.")
+        if not filtered:
+            words = ("No attempts", "They will stand here, newest first.")
+        if self._side.say_count(words) and not self._wanted:
             self._list.choose(0)
 
     def _on_changes(self, changes: Changes) -> None:

@@ -3,6 +3,7 @@
 from app.panels.rows.badge_delegate import BadgeDelegate
 from app.panels.rows.card import Card, CardBadge, CardDelegate, CardLine
 from app.panels.rows.feed import RowFeed
+from app.panels.rows.filtered_list import FilteredList
 from app.panels.rows.model import Column, Roles, RowModel
 from app.panels.rows.owned import OwnedTasks
 from app.panels.rows.refresh import Refresh
@@ -18,6 +19,7 @@ __all__ = [
     "CardDelegate",
     "CardLine",
     "Column",
+    "FilteredList",
     "OwnedTasks",
     "Refresh",
     "Roles",

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 from shiboken6 import isValid
 
 from app.panels.evidence.row_text import card, describe, explain
-from app.panels.rows import CardDelegate, Column, OwnedTasks, Refresh, RowFeed, RowList, RowModel
+from app.panels.rows import (
+    CardDelegate,
+    Column,
+    OwnedTasks,
+    Refresh,
+    RowFeed,
+    RowList,
+    RowModel,
+    side_by_side,
+)
 from app.panels.unknown.case import CaseView
 from app.panels.unknown.deciding import decide
 from app.panels.words import folder_name, order_name
@@ -84,14 +92,14 @@ class UnknownPage(PageView):
 
     def _build(self) -> None:
         outer = column(self)
-        split = QSplitter(Qt.Orientation.Horizontal, self)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(1)
-        split.addWidget(self._build_list())
-        split.addWidget(self._build_right())
-        split.setStretchFactor(0, 0)
-        split.setStretchFactor(1, 1)
-        split.setSizes([280, 832])
+        split = side_by_side(
+            self._session.settings,
+            "unknown split",
+            self._build_list(),
+            self._build_right(),
+            (280, 832),
+            self,
+        )
         outer.addWidget(split)
 
     def _build_list(self) -> QWidget:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.panels.rows import (
     CardDelegate,
     Column,
+    FilteredList,
     OwnedTasks,
     Refresh,
     RowFeed,
-    RowList,
     RowModel,
     side_by_side,
 )
@@ -27,8 +27,7 @@ from app.panels.work_orders.story import StoryView
 from app.session import Changes, Selection, Session
 from app.shell.commands import resume
 from app.shell.pages import PageView
-from app.theme import Text
-from app.widgets import EmptyState, column, frame, label, number, row, rule
+from app.widgets import EmptyState, column, frame
 from app.wizards.new_work_order import new_work_order
 from engine.errors import NotFound
 from engine.states import NodeKind, WorkOrderState
@@ -130,37 +129,18 @@ class WorkOrdersView(PageView):
         outer.addWidget(split)
 
     def _build_list(self) -> QWidget:
-        side = frame("side")
-        side.setMinimumWidth(280)
-        lines = column(side)
-        head = row(margins=(13, 7, 13, 7), gap=8)
-        self._states = QComboBox(side)
-        self._states.setAccessibleName("Which work orders")
-        self._states.setToolTip("Show only work orders in these states")
-        for words, states in FILTERS:
-            self._states.addItem(words, states)
-        self._states.currentIndexChanged.connect(self._filter_changed)
-        head.addWidget(self._states)
-        head.addWidget(label("latest change first", Text.SMALL, muted=True, parent=side), 1)
-        self._count = label("", Text.SMALL, muted=True, parent=side)
-        head.addWidget(self._count)
-        lines.addLayout(head)
-        lines.addWidget(rule(side))
-        self._lists = QStackedWidget(side)
-        self._list: RowList[WorkOrderRow] = RowList(
+        self._side = FilteredList(
             self._model,
             CardDelegate(partial(card, times=self._session.times)),
             self._session.times,
-            "Work orders, latest change first",
-            side,
+            "work orders",
+            "latest change first",
+            FILTERS,
+            self._filter_changed,
+            280,
         )
-        self._none_here = EmptyState("Nothing matches", "No work order is like that.")
-        self._reading = label("Reading the work orders…", muted=True)
-        self._reading.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        for page in (self._reading, self._list, self._none_here):
-            self._lists.addWidget(page)
-        lines.addWidget(self._lists, 1)
-        return side
+        self._list = self._side.list
+        return self._side.side
 
     def _build_right(self) -> QWidget:
         right = frame("window")
@@ -197,7 +177,7 @@ class WorkOrdersView(PageView):
 
     async def _read_page(self, after: str | None, limit: int) -> Sequence[WorkOrderRow]:
         return await self._session.engine.work_orders(
-            after=after, limit=limit, text=self._text, states=self._states.currentData() or ()
+            after=after, limit=limit, text=self._text, states=self._side.wanted_states
         )
 
     def _filter_changed(self) -> None:
@@ -215,21 +195,14 @@ class WorkOrdersView(PageView):
         self._say_count()
 
     def _say_count(self) -> None:
-        loaded = self._model.rowCount()
-        filtered = bool(self._text) or self._states.currentIndex() > 0
-        self._count.setText(f"{number(loaded)}{'' if self._model.complete else '+'}")
-        self._count.setAccessibleName(f"{loaded} loaded, {'all' if self._model.complete else 'more follow'}")
-        if loaded:
-            self._lists.setCurrentWidget(self._list)
+        filtered = bool(self._text or self._side.wanted_states)
+        if self._text:
+            words = ("Nothing matches", f"No work order matches “{self._text}”.")
         elif filtered:
-            found = (
-                f"No work order matches “{self._text}”." if self._text else "No work order is in this state."
-            )
-            self._none_here.say("Nothing matches", found)
-            self._lists.setCurrentWidget(self._none_here)
+            words = ("Nothing matches", "No work order is in this state.")
         else:
-            self._none_here.say("No work orders", "They will stand here, the latest change first.")
-            self._lists.setCurrentWidget(self._none_here)
+            words = ("No work orders", "They will stand here, the latest change first.")
+        loaded = self._side.say_count(words)
         if self._story.story is None or not self._wanted:
             self._stack.setCurrentWidget(self._choose_one if loaded or filtered else self._nothing)
 

@@ -73,7 +73,7 @@ def blob_path(console, sha256):
 async def test_nothing_has_run_yet(console, page):
     await console.settle()
     assert page._nothing.isVisibleTo(page)
-    assert page._none_here.isVisibleTo(page)
+    assert page._side.nothing.isVisibleTo(page)
 
 
 async def test_what_is_claimed_stands_beside_what_was_observed(console, page):
@@ -298,10 +298,10 @@ async def test_the_newest_comes_first_and_a_filter_is_asked_of_the_engine(consol
     model = page._model
     rows = [model.row(place) for place in range(model.rowCount())]
     assert [row.authorized_at for row in rows] == sorted((row.authorized_at for row in rows), reverse=True)
-    page._states.setCurrentIndex([words for words, _ in FILTERS].index("UNKNOWN"))
+    page._side.states.setCurrentIndex([words for words, _ in FILTERS].index("UNKNOWN"))
     await console.settle()
     assert model.rowCount() == 0
-    assert page._none_here.isVisibleTo(page)
+    assert page._side.nothing.isVisibleTo(page)
 
 
 async def test_choosing_tells_what_the_command_bar_acts_on_and_leads_to_the_work_order(console, page):

@@ -155,14 +155,14 @@ async def test_b013_what_changed_while_the_page_was_hidden_is_there_when_it_is_s
 
 async def test_the_division_of_the_page_is_kept(console, make_page):
     page = make_page()
-    split = page._lists.parentWidget().parentWidget()
+    split = page._side.lists.parentWidget().parentWidget()
     split.moveSplitter(500, 1)
     split.splitterMoved.emit(500, 1)
-    width = page._lists.width()
+    width = page._side.lists.width()
     again = make_page()
     again.resize(page.size())
     await console.settle()
-    assert abs(again._lists.width() - width) <= 2
+    assert abs(again._side.lists.width() - width) <= 2
 
 
 async def test_b026_e60_a_run_that_succeeded_is_no_tick_for_the_goal(console, make_page):
@@ -368,17 +368,17 @@ async def test_filters_are_asked_of_the_engine(console, make_page):
     page = make_page()
     await console.settle()
     place = [words for words, _ in FILTERS].index("Waiting for your decision")
-    page._states.setCurrentIndex(place)
+    page._side.states.setCurrentIndex(place)
     await console.settle()
     assert titles(page) == ["Finished one"]
-    page._states.setCurrentIndex(0)
+    page._side.states.setCurrentIndex(0)
     page.search("waiting")
     await console.settle()
     assert titles(page) == ["Waiting one"]
     page.search("nothing like it")
     await console.settle()
     assert titles(page) == []
-    assert page._none_here.isVisibleTo(page)
+    assert page._side.nothing.isVisibleTo(page)
     page.search("WO-1")
     await console.settle()
     assert titles(page) == ["Finished one"]
@@ -387,7 +387,7 @@ async def test_filters_are_asked_of_the_engine(console, make_page):
 async def test_a_row_that_leaves_the_filter_leaves_the_list(console, make_page):
     identity = await console.finished("Leaves")
     page = make_page()
-    page._states.setCurrentIndex([words for words, _ in FILTERS].index("Waiting for your decision"))
+    page._side.states.setCurrentIndex([words for words, _ in FILTERS].index("Waiting for your decision"))
     await console.settle()
     assert titles(page) == ["Leaves"]
     await console.engine.accept(identity, console.session.actor)
