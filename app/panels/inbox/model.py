@@ -7,7 +7,8 @@ at) arrivals go to the end and what is gone leaves its row behind, dimmed and wi
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -109,6 +110,7 @@ class QueueModel(QAbstractListModel):
         self._alike: dict[tuple[str, int], list[Entry]] = {}
         self._still = False
         self._kept: str | None = None
+        self._editing = False
         self.complete = True
 
     # What a view asks
@@ -149,6 +151,11 @@ class QueueModel(QAbstractListModel):
             self.more_wanted.emit()
 
     # What the page asks
+
+    @property
+    def editing(self) -> bool:
+        """Whether rows are being edited: a view that moves its current row meanwhile has chosen nothing."""
+        return self._editing
 
     def entry(self, row: int) -> Entry:
         """The entry in this row."""
@@ -191,20 +198,19 @@ class QueueModel(QAbstractListModel):
     def merge(self, rows: Iterable[InboxRow], gone: Iterable[str]) -> None:
         """Take in requests (new ones and changed ones) and the ids of those that wait no more."""
         touched: list[Entry] = []
-        self.about_to_edit.emit()
-        for approval_id in gone:
-            entry = self._leave(approval_id)
-            if entry is not None:
-                touched.append(entry)
-        for row in rows:
-            entry = self._take(row)
-            if entry is not None:
-                touched.append(entry)
-        touched.extend(self._mark_look_alikes({_kind(entry.row) for entry in touched}))
-        self._say_changed(touched)
-        if not self._still:
-            self._settle()
-        self.edited.emit()
+        with self._edit():
+            for approval_id in gone:
+                entry = self._leave(approval_id)
+                if entry is not None:
+                    touched.append(entry)
+            for row in rows:
+                entry = self._take(row)
+                if entry is not None:
+                    touched.append(entry)
+            touched.extend(self._mark_look_alikes({_kind(entry.row) for entry in touched}))
+            self._say_changed(touched)
+            if not self._still:
+                self._settle()
 
     def ends_to_name(self, touched: Collection[str] = ()) -> list[str]:
         """The requests of rows that ended but stay in sight and whose word is missing, or perhaps outdated."""
@@ -234,16 +240,26 @@ class QueueModel(QAbstractListModel):
         if approval_id == self._kept:
             return
         self._kept = approval_id
-        if not self._still:
+        # In the middle of an edit rows stand at places of their own; that edit settles them.
+        if not self._still and not self._editing:
             self.settle()
 
     def settle(self) -> None:
         """Remove what is gone and put the rest in order, whatever the pointer does."""
-        self.about_to_edit.emit()
-        self._settle()
-        self.edited.emit()
+        with self._edit():
+            self._settle()
 
     # Row by row
+
+    @contextmanager
+    def _edit(self) -> Iterator[None]:
+        self.about_to_edit.emit()
+        self._editing = True
+        try:
+            yield
+        finally:
+            self._editing = False
+        self.edited.emit()
 
     def _take(self, row: InboxRow) -> Entry | None:
         known = self._by_id.get(row.approval_id)

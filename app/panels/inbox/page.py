@@ -60,6 +60,7 @@ class InboxView(PageView):
         self._recheck.timeout.connect(self._check_count)
         self._model.more_wanted.connect(self._read_more)
         self._model.edited.connect(self._say_count)
+        self._model.edited.connect(self._choose_wanted)
         self._list.chosen.connect(self._on_chosen)
         self._list.clicked.connect(lambda index: self._on_chosen(index.row()))
         self._list.inspect.connect(self._card.focus_body)
@@ -232,8 +233,14 @@ class InboxView(PageView):
             self.act_on(None)
             self._stack.setCurrentWidget(self._nothing)
 
+    def _choose_wanted(self) -> None:
+        """After an edit: the row of the card is the current one again, wherever the view went meanwhile."""
+        at = -1 if self._wanted is None else self._model.row_of(self._wanted)
+        if at >= 0 and at != self._list.currentIndex().row():
+            self._list.choose(at)
+
     def _on_chosen(self, at: int) -> None:
-        if at < 0:
+        if at < 0 or self._model.editing:
             return
         entry = self._model.entry(at)
         ids = {member.approval_id for member in entry.members} or {entry.last.approval_id}

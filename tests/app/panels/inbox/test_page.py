@@ -673,3 +673,17 @@ async def test_nothing_is_wider_than_its_place(desk: MakeDesk, size: tuple[int, 
 
 def _fields(card: ApprovalCard) -> dict[str, object]:
     return {name: getattr(card, name) for name in ApprovalCard.__dataclass_fields__}
+
+
+async def test_b013_going_on_from_an_ended_row_loses_no_other(desk: MakeDesk) -> None:
+    """The ended row goes when another is looked at; what the view chooses in between chooses and removes nothing."""
+    one = await desk(cards(4))
+    assert one.shown() == "A1"
+    one.engine.end("A1", ApprovalState.REJECTED)
+    await one.settle()
+    assert one.titles() == ["Title 1", "Title 2", "Title 3", "Title 4"]
+    one.view.show_subject("A4")
+    await one.settle()
+    assert one.titles() == ["Title 2", "Title 3", "Title 4"]
+    assert one.shown() == "A4"
+    assert one.list.currentIndex().row() == 2
