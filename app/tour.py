@@ -13,6 +13,7 @@ from pathlib import Path
 
 from app.first_start import SCRATCH
 from app.session import Session
+from app.shell.geometry import DEFAULT_SIZE
 from app.shell.window import MainWindow
 from engine.control.decisions import Finding
 from engine.control.holds import WHOLE_ENGINE, Node
@@ -38,6 +39,8 @@ async def run_tour(window: MainWindow, session: Session, folder: Path) -> None:
     """Play the tour and write ``story.md`` with its pictures into ``folder``."""
     from app.main import picture
 
+    # The screen that nobody sees is small, and the window was fitted to it.
+    window.resize(DEFAULT_SIZE)
     lines = ["# A tour of Praxis Console", ""]
     for number, step in enumerate(_Tour(session).steps(), start=1):
         subject = await step.act()
