@@ -53,7 +53,7 @@ from engine.wakes.requests import Request
 from engine.wakes.runner import PassReport
 from engine.wakes.settings import Budgets, WakeSettings
 from engine.wakes.sinks import NO_LIMIT, Sink, external, in_transaction
-from engine.wakes.store import WakeStore, place
+from engine.wakes.store import WakeStore, end_place, place
 from engine.wakes.tools import AgentTools, Identity, ToolAnswer, ToolDefinition
 from engine.wakes.values import (
     Booked,
@@ -129,6 +129,7 @@ __all__ = [
     "WakeState",
     "WakeStore",
     "WakeSummary",
+    "end_place",
     "external",
     "in_transaction",
     "place",

@@ -298,13 +298,13 @@ class AlarmClock:
 
     async def list_series(
         self,
-        workspace: str,
+        workspace: str | None = None,
         *,
         states: Collection[SeriesState] = (),
         after: str | None = None,
         limit: int = 100,
     ) -> tuple[Series, ...]:
-        """A page of the series of a workspace, oldest first, after the one with the id ``after``."""
+        """A page of the series of a workspace or of all, oldest first, after the one with the id ``after``."""
         return await self._store.read(
             self._store.series.list, workspace, tuple(states), after, require_batch(limit)
         )
@@ -359,16 +359,39 @@ class AlarmClock:
 
     async def list_wakes(
         self,
-        workspace: str,
+        workspace: str | None = None,
         *,
         session: str | None = None,
         states: Collection[WakeState] = (),
+        text: str = "",
+        due_before: Instant | None = None,
         after: tuple[Instant, int] | None = None,
         limit: int = 100,
     ) -> tuple[WakeSummary, ...]:
-        """A page of wakes by due time, after `engine.wakes.store.place` of the last one seen."""
+        """A page of wakes by due time, after `engine.wakes.store.place` of the last one seen.
+
+        Without a workspace, of all of them. ``text`` stands anywhere in what names a wake or in its error.
+        """
+
+        def look(tx: Transaction) -> tuple[WakeSummary, ...]:
+            return self._store.wakes.list(
+                tx, workspace, session, tuple(states), after, limit, text=text, due_before=due_before
+            )
+
+        require_batch(limit)
+        return await self._store.read(look)
+
+    async def list_ended(
+        self,
+        workspace: str | None = None,
+        *,
+        text: str = "",
+        after: tuple[Instant, int] | None = None,
+        limit: int = 100,
+    ) -> tuple[WakeSummary, ...]:
+        """A page of ended wakes, the latest end first, after `engine.wakes.store.end_place` of the last one seen."""
         return await self._store.read(
-            self._store.wakes.list, workspace, session, tuple(states), after, require_batch(limit)
+            self._store.wakes.list_ended, workspace, text, after, require_batch(limit)
         )
 
     async def history(self, wake_id: str, *, limit: int = 1_000) -> tuple[Step, ...]:

@@ -92,13 +92,29 @@ class WakeRows(Protocol):
     def list(
         self,
         tx: Transaction,
-        workspace: str,
+        workspace: str | None,
         session: str | None,
         states: Collection[WakeState],
         after: tuple[Instant, int] | None,
         limit: int,
+        *,
+        text: str = "",
+        due_before: Instant | None = None,
     ) -> tuple[WakeSummary, ...]:
-        """A page of wakes by due time, then creation; see `place` for ``after``. No states: all of them."""
+        """A page of wakes by due time, then creation; see `place` for ``after``. No states: all of them.
+
+        ``text`` stands anywhere in what names a wake: kind, workspace, session, lane, event key, id or error.
+        """
+
+    def list_ended(
+        self,
+        tx: Transaction,
+        workspace: str | None,
+        text: str,
+        after: tuple[Instant, int] | None,
+        limit: int,
+    ) -> tuple[WakeSummary, ...]:
+        """A page of fired, expired and cancelled wakes, the latest end first; see `end_place` for ``after``."""
 
     def delete_ended(
         self, tx: Transaction, before: Instant, created_before: Instant, keyed_before: Instant, limit: int
@@ -253,9 +269,14 @@ class SeriesRows(Protocol):
         """Broken series."""
 
     def list(
-        self, tx: Transaction, workspace: str, states: Collection[SeriesState], after: str | None, limit: int
+        self,
+        tx: Transaction,
+        workspace: str | None,
+        states: Collection[SeriesState],
+        after: str | None,
+        limit: int,
     ) -> tuple[Series, ...]:
-        """A page of the series of a workspace, oldest first, after the one with the id ``after``."""
+        """A page of series, oldest first, after the one with the id ``after``; without a workspace, of all."""
 
     def open_docket(self, tx: Transaction, row: DocketRow) -> None:
         """Put missed occurrences into the docket."""
@@ -413,3 +434,8 @@ class WakeStore(Protocol):
 def place(wake: WakeSummary | Wake) -> tuple[Instant, int]:
     """Where a wake stands in a list, those without a due time last: what a next page is asked with."""
     return (LATEST if wake.due_at is None else wake.due_at, wake.order)
+
+
+def end_place(wake: WakeSummary) -> tuple[Instant, int]:
+    """Where an ended wake stands in the list of ended ones."""
+    return (0 if wake.ended_at is None else wake.ended_at, wake.order)

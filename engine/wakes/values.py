@@ -38,6 +38,8 @@ class WakeState(StrEnum):
 
 
 LIVE = (WakeState.PENDING, WakeState.FIRING)
+OPEN = (*LIVE, WakeState.DEAD)
+"""The states in which something is still to come: of itself, or because a person decides."""
 
 
 class Waiting(StrEnum):
@@ -147,6 +149,8 @@ class WakeSummary:
     expires_at: Instant | None
     armed_at: Instant | None
     attempts: int
+    late_ms: int | None
+    missed: int
     last_error: str | None
     recurrence: str | None
     series: str | None

@@ -12,8 +12,9 @@ import pytest
 from engine.clock import ManualClock
 from engine.errors import DatabaseNewer, InvalidValue
 from engine.storage.schema import Migration, shipped_migrations
-from engine.wakes import SeriesState, WakeSettings, WakeState, external, place
+from engine.wakes import SeriesState, WakeSettings, WakeState, end_place, external, place
 from engine.wakes.cleaning import CLEAN_UP_KIND, OWN_WORKSPACE
+from engine.wakes.values import OPEN
 from tests.conformance.stores import STORES, OpenStore
 from tests.conformance.world import ADA, DAY, HOUR, MINUTE, QUIET, SECOND, World
 
@@ -210,6 +211,60 @@ async def test_s45_lists_are_by_workspace_and_session_ordered_and_paged(world: W
     assert [wake.id for wake in await alarm.list_wakes("w", states=[WakeState.CANCELLED])] == [due[0].id]
     with pytest.raises(InvalidValue):
         await alarm.list_wakes("w", limit=0)
+
+
+async def test_lists_over_all_workspaces_can_be_searched_and_bounded_by_time(world: World) -> None:
+    alarm = world.make()
+    late = await world.book(alarm, workspace="v", lane="deploys", in_="1m")
+    soon = await world.book(alarm, workspace="w", in_="2m")
+    watch = await alarm.watch(workspace="v", actor=ADA, event_key="ci:100%_done")
+    cancelled = await world.book(alarm, workspace="w", in_="3m")
+    await alarm.cancel(cancelled.id, ADA)
+
+    async def found(**asked: Any) -> list[str]:
+        return [wake.id for wake in await alarm.list_wakes(**asked)]
+
+    assert await found() == [late.id, soon.id, cancelled.id, watch.id]
+    assert await found(states=OPEN) == [late.id, soon.id, watch.id]
+    assert await found(text=" DEPLOY") == [late.id]
+    assert await found(text="100%_d") == [watch.id]
+    assert await found(text="1__%") == []
+    assert await found(text=soon.id.lower()) == [soon.id]
+    assert await found(due_before=world.clock.now() + 2 * MINUTE) == [late.id]
+    assert await found(workspace="v", states=OPEN, after=place((await alarm.list_wakes())[0])) == [watch.id]
+
+
+async def test_ended_wakes_are_listed_by_their_end_the_latest_first(world: World) -> None:
+    alarm = world.make()
+    booked = [
+        await world.book(alarm, workspace=workspace, in_=f"{number}m")
+        for number, workspace in ((3, "w"), (1, "v"), (2, "w"))
+    ]
+    far = await world.book(alarm, workspace="v", in_="1d")
+    await alarm.cancel(far.id, ADA)
+    for _ in range(3):
+        world.clock.advance(MINUTE)
+        await alarm.run_due()
+    await world.book(alarm, in_="1h")
+    by_end = [booked[0].id, booked[2].id, booked[1].id, far.id]
+    first = await alarm.list_ended(limit=3)
+    rest = await alarm.list_ended(after=end_place(first[-1]), limit=3)
+    assert [wake.id for wake in (*first, *rest)] == by_end
+    assert [wake.id for wake in await alarm.list_ended("v")] == [booked[1].id, far.id]
+    assert [wake.id for wake in await alarm.list_ended(text="nothing like it")] == []
+    assert first[0].late_ms == 0
+    with pytest.raises(InvalidValue):
+        await alarm.list_ended(limit=0)
+
+
+async def test_series_of_all_workspaces_are_listed_oldest_first(world: World) -> None:
+    alarm = world.make()
+    for workspace in ("w", "v", "w"):
+        await alarm.schedule(workspace=workspace, actor=ADA, every="1h")
+    listed = await alarm.list_series(limit=2)
+    listed += await alarm.list_series(after=listed[-1].id)
+    assert [series.workspace for series in listed] == ["w", "v", "w"]
+    assert len(await alarm.list_series("w")) == 2
 
 
 # -------------------------------------------------------------------------------------------------------- schema

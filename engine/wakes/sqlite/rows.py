@@ -121,7 +121,8 @@ def wake_of(row: sqlite3.Row) -> Wake:
 
 SUMMARY_COLUMNS = (
     "seq, id, workspace, session, trigger, kind, lane, event_key, state, waiting, expired, due_at, expires_at,"
-    " armed_at, attempts, last_error, recurrence, series, created_by_kind, created_by, created_at, ended_at"
+    " armed_at, attempts, late_ms, missed, last_error, recurrence, series, created_by_kind, created_by, created_at,"
+    " ended_at"
 )
 
 
@@ -143,6 +144,8 @@ def summary_of(row: sqlite3.Row) -> WakeSummary:
         expires_at=row["expires_at"],
         armed_at=row["armed_at"],
         attempts=row["attempts"],
+        late_ms=row["late_ms"],
+        missed=row["missed"],
         last_error=row["last_error"],
         recurrence=row["recurrence"],
         series=row["series"],

@@ -125,12 +125,16 @@ class SqliteSeries:
         return tuple(series_of(row) for row in rows)
 
     def list(
-        self, tx: Rx, workspace: str, states: Collection[SeriesState], after: str | None, limit: int
+        self, tx: Rx, workspace: str | None, states: Collection[SeriesState], after: str | None, limit: int
     ) -> tuple[Series, ...]:
-        """A page of the series of a workspace, oldest first, after the one with the id ``after``."""
-        where, values = ["workspace = ?"], [workspace, *states]
+        """A page of series, oldest first, after the one with the id ``after``; without a workspace, of all."""
+        where: list[str] = ["true"]
+        values: list[str] = list(states)
         if states:
             where.append(f"state IN ({marks(states)})")
+        if workspace is not None:
+            where.append("workspace = ?")
+            values.append(workspace)
         if after is not None:
             where.append("(created_at, id) > (SELECT created_at, id FROM wake_series WHERE id = ?)")
             values.append(after)

@@ -8,9 +8,14 @@ from engine.instants import LATEST, Instant
 from engine.storage import Rx, Tx
 from engine.wakes.sqlite.lanes import arm_lane
 from engine.wakes.sqlite.rows import SUMMARY_COLUMNS, WAKE_COLUMNS, marks, summary_of, wake_of
-from engine.wakes.values import Gauges, NewWake, Trigger, Wake, WakeState, WakeSummary
+from engine.wakes.values import OPEN, Gauges, NewWake, Trigger, Wake, WakeState, WakeSummary
 
 _DUE = f"coalesce(due_at, {LATEST})"
+
+_IS_OPEN = "state IN ('pending', 'firing', 'dead')"
+"""Said once more in the words of an index, which then serves lists over all workspaces."""
+
+_NAMES = ("kind", "workspace", "session", "lane", "event_key", "last_error", "id")
 
 
 class SqliteWakes:
@@ -127,24 +132,51 @@ class SqliteWakes:
     def list(
         self,
         tx: Rx,
-        workspace: str,
+        workspace: str | None,
         session: str | None,
         states: Collection[WakeState],
         after: tuple[Instant, int] | None,
         limit: int,
+        *,
+        text: str = "",
+        due_before: Instant | None = None,
     ) -> tuple[WakeSummary, ...]:
         """A page of wakes by due time, then creation, after a place."""
-        where, values = ["workspace = ?"], [workspace, *states]
+        where, values = _named(workspace, text)
         if states:
             where.append(f"state IN ({marks(states)})")
+            values += states
+            if set(states) <= set(OPEN):
+                where.append(_IS_OPEN)
         if session is not None:
             where.append("session = ?")
             values.append(session)
+        if due_before is not None:
+            where.append(f"{_DUE} < ?")
+            values.append(due_before)
         if after is not None:
-            where.append(f"({_DUE}, seq) > (?, ?)")
+            # The first of the two is what an index of expressions can seek by.
+            where += [f"{_DUE} >= ?", f"({_DUE}, seq) > (?, ?)"]
+            values += [after[0], *after]
         rows = tx.all(
             f"SELECT {SUMMARY_COLUMNS} FROM wake WHERE {' AND '.join(where)} ORDER BY {_DUE}, seq LIMIT ?",
-            (*values, *(after or ()), limit),
+            (*values, limit),
+        )
+        return tuple(summary_of(row) for row in rows)
+
+    def list_ended(
+        self, tx: Rx, workspace: str | None, text: str, after: tuple[Instant, int] | None, limit: int
+    ) -> tuple[WakeSummary, ...]:
+        """A page of ended wakes, the latest end first, after a place."""
+        where, values = _named(workspace, text)
+        where.append("state IN ('fired', 'expired', 'cancelled')")
+        if after is not None:
+            where.append("(ended_at, seq) < (?, ?)")
+            values += after
+        rows = tx.all(
+            f"""SELECT {SUMMARY_COLUMNS} FROM wake WHERE {" AND ".join(where)}
+                ORDER BY ended_at DESC, seq DESC LIMIT ?""",
+            (*values, limit),
         )
         return tuple(summary_of(row) for row in rows)
 
@@ -184,6 +216,20 @@ class SqliteWakes:
             },
             oldest_overdue_ms=0 if armed is None else max(0, now - armed["armed_at"]),
         )
+
+
+def _named(workspace: str | None, text: str) -> tuple[list[str], list[object]]:
+    """The conditions for a workspace, if one is given, and for ``text`` in what names a wake."""
+    where: list[str] = ["true"]
+    values: list[object] = []
+    if workspace is not None:
+        where.append("workspace = ?")
+        values.append(workspace)
+    if text.strip():
+        escaped = "".join(f"!{letter}" if letter in "!%_" else letter for letter in text.strip().lower())
+        where.append("(" + " OR ".join(f"lower({name}) LIKE ? ESCAPE '!'" for name in _NAMES) + ")")
+        values += [f"%{escaped}%"] * len(_NAMES)
+    return where, values
 
 
 def _count(tx: Rx, sql: str, most: int, *values: object) -> int:
