@@ -22,6 +22,7 @@ from engine.backup.backups import Backups
 from engine.backup.rehearsing import Rehearsal
 from engine.backup.schedule import BackupSchedule, ScheduledBackups, read_schedule
 from engine.backup.taking import Backup
+from engine.budgeting import Budgets
 from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
 from engine.control import asking, decisions, holds
@@ -146,6 +147,7 @@ class Engine:
         self._requests = MissingRequests(storage, self._planner, clock, settings.recovery_batch)
         self._clock_keeper = ClockKeeper(storage, clock, self._write, lambda: self.epoch)
         self.backups = Backups(storage, clock, authorize)
+        self.budgets = Budgets(storage, self._write, authorize)
         self._scheduled = ScheduledBackups(self.backups, storage, clock, lambda: clock.trusted)
         self._coordinator = Coordinator(
             storage,

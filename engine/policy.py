@@ -20,7 +20,11 @@ Right: TypeAlias = Literal[
     "decide",
     "reconcile",
     "back_up",
+    "budget",
+    "grant",
 ]
+
+_WORDS = {"back_up": "make backups", "budget": "change budgets", "grant": "make or end standing grants"}
 
 Authorize: TypeAlias = Callable[[Actor, Right], None]
 """Returns if the actor has the right, raises `Unauthorized` if not."""
@@ -31,7 +35,7 @@ def person_decides(actor: Actor, right: Right) -> None:
     if actor.kind is ActorKind.PERSON or right == "submit":
         return
     raise Unauthorized(
-        f"{actor} may not {right}; only a person decides.",
+        f"{actor} may not {_WORDS.get(right, right)}; only a person decides.",
         means="Nothing was changed.",
         do="Ask the supervising person to do it in the console.",
         actor=str(actor),

@@ -43,9 +43,16 @@ def project_scope(tx: Tx, name: str, actor: Actor, now: Instant) -> str:
 
 
 def create_scope(
-    tx: Tx, parent_id: str | None, kind: str, name: str, limits: BudgetLimits, actor: Actor, now: Instant
+    tx: Tx,
+    parent_id: str | None,
+    kind: str,
+    name: str,
+    limits: BudgetLimits,
+    actor: Actor,
+    now: Instant,
+    reason: str = "",
 ) -> str:
-    """Add a scope below ``parent_id`` with its path and both partitions."""
+    """Add a scope below ``parent_id`` with its path and both partitions; a ``reason`` is kept in the journal."""
     _require_limits(limits)
     scope_id = new_id(now)
     tx.run(
@@ -77,6 +84,7 @@ def create_scope(
             "name": name,
             "execution": [limits.execution_cost, limits.execution_active_ms],
             "handoff": [limits.handoff_cost, limits.handoff_active_ms],
+            **({"reason": reason} if reason else {}),
         },
     )
     return scope_id
