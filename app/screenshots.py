@@ -28,6 +28,17 @@ async def seed(engine: Engine, folder: Path) -> None:
 
     ``folder`` gets the workspaces. Everything that ran did run; nothing is made up.
     """
+    await seed_what_ended(engine, folder)
+    await start_long_work(engine, folder)
+
+
+async def start_long_work(engine: Engine, folder: Path) -> None:
+    """Start a command that goes on for two minutes; ``folder`` gets its workspace."""
+    await _start(engine, _long(folder))
+
+
+async def seed_what_ended(engine: Engine, folder: Path) -> None:
+    """Fill an engine as `seed` does, but leave nothing running."""
     repository = folder / "payments-api"
     git = find_git(os.environ)
     mend, with_correction = await asyncio.to_thread(create_example_repository, repository, git=git)
@@ -46,7 +57,6 @@ async def seed(engine: Engine, folder: Path) -> None:
     await engine.submit(with_correction, AGENT)
     await engine.submit(flood, AGENT)
     await engine.submit(_hostile(folder), AGENT)
-    await _start(engine, _long(folder))
 
 
 async def _run(engine: Engine, spec: WorkOrderSpec, state: str) -> WorkOrderRow:
@@ -128,7 +138,7 @@ def _hostile(folder: Path) -> WorkOrderSpec:
 def _long(folder: Path) -> WorkOrderSpec:
     """A command that goes on for a while, printing what it does."""
     workspace = folder / "ledger"
-    workspace.mkdir()
+    workspace.mkdir(parents=True)
     code = (
         "import time\n"
         "for batch in range(1, 600):\n"

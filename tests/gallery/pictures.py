@@ -1,0 +1,108 @@
+"""One data folder at one scale: a picture of every page in every theme and size, and of the dialogs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
+
+from app import event_loop
+from app.main import make_application, open_console
+from app.screenshots import start_long_work
+from app.shell.window import MainWindow
+from app.theme import ThemeChoice, theme
+from engine.clock import Clock
+from engine.fault_clock import Fault, FaultClock, FaultKind
+
+STEP_BACK = Fault(300, FaultKind.STEP, -2 * 3_600_000)
+NO_DIALOG = frozenset({"Open data folder", "Pause everything", "Resume everything…", "Quit…", "Guided tour"})
+
+
+def main() -> int:
+    """Make the pictures; names are ``page-state-theme-scale-size.png``."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("state")
+    parser.add_argument("scale")
+    parser.add_argument("--themes", nargs="+", required=True)
+    parser.add_argument("--sizes", nargs="+", required=True)
+    parser.add_argument("--pages", nargs="+", default=())
+    parser.add_argument("--dialogs", action="store_true")
+    wanted = parser.parse_args()
+    app = make_application()
+    return event_loop.run(partial(_pictures, app, wanted), app)
+
+
+async def _pictures(app: QApplication, wanted: argparse.Namespace) -> int:
+    clock: Clock | None = FaultClock((STEP_BACK,)) if wanted.state == "error" else None
+    async with open_console(app, wanted.data, clock) as window:
+        window.show()
+        if wanted.state in {"typical", "full"} and not (wanted.data.parent / "ledger").exists():
+            await start_long_work(window.session.engine, wanted.data / "work")
+        await asyncio.sleep(1.5)
+        for name in wanted.themes:
+            if (look := theme()) is not None:
+                look.choose(ThemeChoice(name))
+            for size in wanted.sizes:
+                width, height = (int(part) for part in size.split("x"))
+                window.resize(QSize(width, height))
+                for page in window.pages:
+                    if not wanted.pages or page.key in wanted.pages:
+                        await _page(window, page.key, wanted, f"{name.replace(' ', '-')}", size)
+            if wanted.dialogs:
+                await _dialogs(window, wanted, name.replace(" ", "-"))
+    return 0
+
+
+async def _page(window: MainWindow, key: str, wanted: argparse.Namespace, look: str, size: str) -> None:
+    window.go_to_page(key)
+    for _ in range(3):
+        await window.session.settled()
+        await asyncio.sleep(0.05)
+    name = f"{key.replace('_', '-')}-{wanted.state}-{look}-{wanted.scale}-{size}.png"
+    window.grab().save(str(wanted.folder / name))
+
+
+async def _dialogs(window: MainWindow, wanted: argparse.Namespace, look: str) -> None:
+    """Open what the menus open, one after the other, and picture it where it stands."""
+    for action in window.findChildren(QAction):
+        text = action.text()
+        if not (text.endswith("…") or text in {"Keyboard", "New work order", "About Praxis Console"}):
+            continue
+        if text in NO_DIALOG or not action.isEnabled():
+            continue
+        action.trigger()
+        dialog = await _shown()
+        if dialog is None:
+            print(f"{text}: no dialog", file=sys.stderr)
+            continue
+        if not isinstance(dialog, QFileDialog):
+            name = "".join(letter if letter.isalnum() else "-" for letter in text.rstrip("…").lower())
+            dialog.grab().save(str(wanted.folder / f"dialog-{name}-{look}-{wanted.scale}.png"))
+        dialog.reject()
+        await window.session.settled(2.0)
+
+
+async def _shown() -> QDialog | None:
+    for _ in range(60):
+        await asyncio.sleep(0.05)
+        found = [
+            shown
+            for shown in QApplication.topLevelWidgets()
+            if isinstance(shown, QDialog) and shown.isVisible()
+        ]
+        if found:
+            await asyncio.sleep(0.3)
+            return found[-1]
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
