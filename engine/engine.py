@@ -27,6 +27,7 @@ from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
 from engine.control import asking, decisions, holds
 from engine.control import cancel as cancelling
+from engine.control.alarm import STOP_LIMIT, make_alarm_clock
 from engine.control.clock_keeping import ClockKeeper
 from engine.control.decisions import Finding
 from engine.control.holds import Node
@@ -172,6 +173,7 @@ class Engine:
             workflow.conclude_execution,
             self._may_dispatch,
         )
+        self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
         self._automatic = False
         self._closing: asyncio.Task[None] | None = None
         self._unsubscribe = storage.subscribe(self._on_changes)
@@ -220,7 +222,10 @@ class Engine:
         if automatic:
             self._coordinator.start()
             self._worker.start()
+            await self.wakes.start()
             self._scheduled.start()
+        else:
+            await self.wakes.recover()
 
     async def finish(self) -> None:
         """Start nothing more and wait until what runs has ended; if cancelled, work goes on as before."""
@@ -238,6 +243,7 @@ class Engine:
     async def _close(self) -> None:
         self._unsubscribe()
         try:
+            await self.wakes.stop(STOP_LIMIT)
             await self._scheduled.stop()
             await self._coordinator.stop()
             await self._worker.stop()
@@ -271,9 +277,15 @@ class Engine:
         """Have ``listener`` called in the loop after each commit; returns how to end it."""
         return self._storage.subscribe(listener)
 
-    async def reconcile_once(self) -> dict[str, tuple[str, ...]]:
-        """One bounded pass of everything that waits; the identities it processed, by duty (E-26)."""
-        return await self._coordinator.reconcile_once()
+    async def reconcile_once(self, *, fire: bool = True) -> dict[str, tuple[str, ...]]:
+        """One bounded pass of everything that waits; the identities it processed, by duty (E-26).
+
+        What the alarm clock has to fire is part of it, unless ``fire`` is False.
+        """
+        done = await self._coordinator.reconcile_once()
+        if fire:
+            await self.wakes.run_due(self.settings.wakeup_batch)
+        return done
 
     async def work_once(self) -> int:
         """Claim what can be claimed now and run it to its end; how many attempts were made or refused."""
@@ -709,8 +721,11 @@ class Engine:
         try:
             return await self._storage.write(_under_epoch, self.epoch, function, *arguments, control=True)
         except StaleEpoch:
-            self._coordinator.superseded = True
+            self._taken_over()
             raise
+
+    def _taken_over(self) -> None:
+        self._coordinator.superseded = True
 
     def _may_dispatch(self) -> bool:
         """Whether anything may be claimed: not while what was left is unjudged, or judging it fails (B-040)."""

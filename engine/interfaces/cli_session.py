@@ -100,7 +100,7 @@ class Session:
                 await remote.close()
             return
         try:
-            await engine.reconcile_once()
+            await engine.reconcile_once(fire=False)
             yield EngineClient(InProcess(engine), self.actor)
         finally:
             await engine.close()
