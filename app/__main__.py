@@ -17,11 +17,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if problem:
         _tell(problem)
         return 2
-    if options.screenshots is not None:
+    if options.screenshots is not None and not options.self_test:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     elif not has_display(sys.platform, os.environ):
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-        options = replace(options, tour=True)
+        options = replace(options, tour=not (options.self_test or options.quit))
     # Only now: a broken pair of Python and PySide6 would end the process without a word.
     from app.main import start
 

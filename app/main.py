@@ -26,7 +26,7 @@ from app.settings import Settings
 from app.shell.geometry import DEFAULT_SIZE
 from app.shell.registry import registered_extras, registered_pages
 from app.shell.window import MainWindow
-from app.single_instance import InstanceServer, instance_name, raise_running
+from app.single_instance import InstanceServer, Quitting, instance_name, quit_running, raise_running
 from app.theme import Theme, ThemeChoice, Tone, icon, theme
 from app.widgets import Times
 from app.widgets.dialogs import error_dialog, opened
@@ -36,7 +36,7 @@ from engine.actors import Actor, ActorKind
 from engine.backup import RestoreReport
 from engine.clock import Clock, SystemClock
 from engine.engine import Engine
-from engine.errors import ChannelError, FolderInUse, InvalidValue, PraxisError, StorageError
+from engine.errors import ChannelError, FolderInUse, InvalidValue, PraxisError, StorageError, WrongState
 from engine.fault_clock import FaultClock, read_clock_script
 from engine.interfaces.channel import Channel
 
@@ -57,6 +57,11 @@ logger = logging.getLogger("praxis.console")
 def start(options: Options, tell: Callable[[str], None]) -> int:
     """Run what the options ask for; ``tell`` says a sentence to whoever started it. Returns the exit code."""
     app = make_application()
+    if options.self_test:
+        from app.self_test import self_test, tell_report
+
+        report = event_loop.run(partial(self_test, app, options.screenshots), app)
+        return tell_report(report, as_json=options.json)
     if options.screenshots is not None:
         from app.screenshots import seed
 
@@ -78,9 +83,24 @@ def start(options: Options, tell: Callable[[str], None]) -> int:
             return error.exit_code
     folder = (options.data or Engine.default_folder()).absolute()
     name = instance_name(folder)
+    if options.quit:
+        return _quit_running(name)
     if raise_running(name):
         return 0
     return event_loop.run(partial(_supervise, app, folder, name, clock), app)
+
+
+def _quit_running(name: str) -> int:
+    """Have the running console quit; it asks its person first if anything runs."""
+    if quit_running(name) is not Quitting.NOT_DONE:
+        return 0
+    # Never a message box: an installer that runs unseen would wait for somebody to close it.
+    if sys.stderr is not None:
+        print(
+            "The console has not quit yet: it asks in its window what becomes of what runs. Answer there.",
+            file=sys.stderr,
+        )
+    return WrongState.exit_code
 
 
 def make_application() -> QApplication:
@@ -213,6 +233,7 @@ async def _until_quit(
     faults.found.connect(window.show_fault)
     server = InstanceServer(name)
     server.asked.connect(window.bring_to_front)
+    server.asked_to_quit.connect(window.ask_to_quit)
     if not server.listening:
         logger.warning("A second start cannot raise this window: %s", server.error)
     app.commitDataRequest.connect(lambda _: session.settings.save(), Qt.ConnectionType.DirectConnection)

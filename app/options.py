@@ -19,12 +19,17 @@ class Options:
     """What the command line asks for. ``tour`` is set where there is no display.
 
     ``clock_script`` names a file of clock faults to be played, for trying out what the product does about them.
+    ``self_test`` tries everything once in a scratch folder; ``screenshots`` is then where its pictures are kept.
+    ``quit`` asks a running console to end.
     """
 
     data: Path | None = None
     screenshots: Path | None = None
     tour: bool = False
     clock_script: Path | None = None
+    self_test: bool = False
+    json: bool = False
+    quit: bool = False
 
 
 def qt_problem(python: tuple[int, ...], pyside: str | None) -> str:
@@ -69,9 +74,29 @@ def parse(arguments: Sequence[str] | None) -> Options:
         type=Path,
         help="for development: let the clock go wrong as FILE says, one fault a line, such as “10s step -2h”",
     )
+    parser.add_argument(
+        "--self-test",
+        action="store_true",
+        help="try everything once in a scratch folder, say what fails, and end; with --screenshots, keep pictures",
+    )
+    parser.add_argument("--json", action="store_true", help="with --self-test: report as one JSON document")
+    parser.add_argument(
+        "--quit",
+        action="store_true",
+        help="ask the console that has the data folder to quit, as File > Quit does, and wait until it has",
+    )
     parser.add_argument("--version", action="version", version=f"praxis-console {VERSION}")
     found = parser.parse_args(arguments)
-    return Options(found.data, found.screenshots, clock_script=found.clock_script)
+    if found.json and not found.self_test:
+        parser.error("--json goes with --self-test")
+    return Options(
+        found.data,
+        found.screenshots,
+        clock_script=found.clock_script,
+        self_test=found.self_test,
+        json=found.json,
+        quit=found.quit,
+    )
 
 
 def installed(name: str) -> str | None:

@@ -1,7 +1,8 @@
 """One console per data folder: a second start raises the first and ends before it touches any data (B-098).
 
 The folder itself is protected by the lock that the engine takes. This is only the way to say "show yourself":
-a local socket whose name is made of the user and the folder. Both sides speak lines of JSON.
+a local socket whose name is made of the user and the folder. Both sides speak lines of JSON. By the same way an
+installer asks a running console to quit before it replaces or removes the program.
 """
 
 from __future__ import annotations
@@ -11,14 +12,27 @@ import hashlib
 import json
 import os
 import sys
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
+import psutil
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 PROTOCOL = 1
+QUIT_PATIENCE_SECONDS = 20.0
+"""How long a console may take to quit; what runs is asked about first, so it may well not quit at all."""
+
 _WAIT_MS = 2000
+
+
+class Quitting(Enum):
+    """What became of the wish that a running console quits."""
+
+    NONE_RUNS = auto()
+    DONE = auto()
+    NOT_DONE = auto()
 
 
 def instance_name(folder: Path) -> str:
@@ -33,29 +47,53 @@ def raise_running(name: str) -> bool:
 
     It blocks for two seconds at most and needs no running event loop.
     """
+    return _ask(name, "show") is not None
+
+
+def quit_running(name: str, patience: float = QUIT_PATIENCE_SECONDS) -> Quitting:
+    """Ask the console that listens on ``name`` to quit, as its person would, and wait until its process has ended.
+
+    It blocks for ``patience`` seconds and needs no running event loop.
+    """
+    console = _ask(name, "quit")
+    if console is None:
+        return Quitting.NONE_RUNS
+    try:
+        psutil.Process(console).wait(patience)
+    except psutil.NoSuchProcess:
+        return Quitting.DONE
+    except psutil.TimeoutExpired:
+        return Quitting.NOT_DONE
+    return Quitting.DONE
+
+
+def _ask(name: str, what: str) -> int | None:
+    """Ask the console that listens on ``name``; its process id once it has said that it will, else None."""
     socket = QLocalSocket()
     socket.connectToServer(name)
     if not socket.waitForConnected(_WAIT_MS):
-        return False
+        return None
     greeting = _read_line(socket)
-    if greeting.get("protocol") != PROTOCOL:
-        return False
-    _let_it_come_to_front(greeting.get("pid"))
-    socket.write(json.dumps({"protocol": PROTOCOL, "ask": "show"}).encode() + b"\n")
+    pid = greeting.get("pid")
+    if greeting.get("protocol") != PROTOCOL or not isinstance(pid, int):
+        return None
+    _let_it_come_to_front(pid)
+    socket.write(json.dumps({"protocol": PROTOCOL, "ask": what}).encode() + b"\n")
     socket.waitForBytesWritten(_WAIT_MS)
     answered = _read_line(socket).get("done") is True
     socket.disconnectFromServer()
-    return answered
+    return pid if answered else None
 
 
 class InstanceServer(QObject):
-    """Listens for second starts; ``asked`` comes when one wants this console to show itself.
+    """Listens for second starts: ``asked`` when one wants this console to show itself, ``asked_to_quit`` to quit.
 
     Make it only after the engine has taken the folder's lock: then a socket left by a dead console is known to
     be nobody's, and is removed.
     """
 
     asked = Signal()
+    asked_to_quit = Signal()
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -81,10 +119,11 @@ class InstanceServer(QObject):
         if not isinstance(socket, QLocalSocket) or not socket.canReadLine():
             return
         asked = _parse(bytes(socket.readLine(4096).data()))
-        if asked.get("protocol") == PROTOCOL and asked.get("ask") == "show":
+        wish = {"show": self.asked, "quit": self.asked_to_quit}.get(str(asked.get("ask")))
+        if asked.get("protocol") == PROTOCOL and wish is not None:
             socket.write(json.dumps({"done": True}).encode() + b"\n")
             socket.flush()
-            self.asked.emit()
+            wish.emit()
         else:
             socket.disconnectFromServer()
 
@@ -104,9 +143,9 @@ def _parse(line: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _let_it_come_to_front(pid: object) -> None:
+def _let_it_come_to_front(pid: int) -> None:
     """On Windows only the process in front may let another one come to the front."""
-    if sys.platform == "win32" and isinstance(pid, int):
+    if sys.platform == "win32":
         import ctypes
 
         ctypes.windll.user32.AllowSetForegroundWindow(pid)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from engine.errors import InvalidValue
+from engine.interfaces.frozen import script_interpreter
 from engine.interfaces.work_order_file import read_work_order
 from engine.work_order import WorkOrderSpec
+from engine.workspace.repository import NO_WINDOW
 
 _NOT_COPIED = "__pycache__"
 _SCRATCH_NOTE = """\
@@ -25,13 +26,14 @@ the scripts before you approve; edit one after approving and see what happens. D
 
 
 def create_scratch_workspace(
-    folder: Path, *, interpreter: Sequence[str] = (sys.executable,)
+    folder: Path, *, interpreter: Sequence[str] | None = None
 ) -> tuple[WorkOrderSpec, ...]:
     """Copy the seven scratch work orders into a new or empty ``folder`` and give them in their order.
 
     Each has a folder of its own as its workspace, so that they do not wait for one another and none changes
     what another one's approval has sealed. ``interpreter`` is what runs a Python script: a program and perhaps
-    arguments. Raises `InvalidValue` if the folder holds anything, OSError if it cannot be written.
+    arguments; without it the one of this program. Raises `InvalidValue` if the folder holds anything, OSError if
+    it cannot be written.
     """
     _copy(_resource("scratch"), folder, interpreter)
     (folder / "README.md").write_text(_SCRATCH_NOTE, encoding="utf-8", newline="\n")
@@ -39,7 +41,7 @@ def create_scratch_workspace(
 
 
 def create_example_repository(
-    folder: Path, *, interpreter: Sequence[str] = (sys.executable,), git: Path | None = None
+    folder: Path, *, interpreter: Sequence[str] | None = None, git: Path | None = None
 ) -> tuple[WorkOrderSpec, ...]:
     """Copy the example with a failing test into a new or empty ``folder`` and give its two work orders.
 
@@ -59,7 +61,7 @@ def _resource(name: str) -> Traversable:
     return files("resources") / name
 
 
-def _copy(source: Traversable, folder: Path, interpreter: Sequence[str]) -> None:
+def _copy(source: Traversable, folder: Path, interpreter: Sequence[str] | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise InvalidValue(
@@ -67,7 +69,8 @@ def _copy(source: Traversable, folder: Path, interpreter: Sequence[str]) -> None
             means="Nothing was copied.",
             do="Choose a new or empty folder.",
         )
-    _copy_tree(source, folder, ", ".join(json.dumps(part, ensure_ascii=False) for part in interpreter))
+    words = interpreter or script_interpreter()
+    _copy_tree(source, folder, ", ".join(json.dumps(part, ensure_ascii=False) for part in words))
 
 
 def _copy_tree(source: Traversable, folder: Path, interpreter: str) -> None:
@@ -108,4 +111,5 @@ def _commit_all(git: Path, folder: Path) -> None:
             capture_output=True,
             timeout=60,
             check=True,
+            creationflags=NO_WINDOW,
         )

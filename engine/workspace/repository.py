@@ -33,9 +33,10 @@ _PIECE = 1 << 20
 _HELD_IN_MEMORY = 64 << 20
 _DEEPEST_REPOSITORY = 8
 if sys.platform == "win32":
-    _NO_WINDOW = subprocess.CREATE_NO_WINDOW
+    NO_WINDOW = subprocess.CREATE_NO_WINDOW
+    """For ``creationflags``: a windowed program that starts a console program must not let a console flash up."""
 else:
-    _NO_WINDOW = 0
+    NO_WINDOW = 0
 
 
 class StateKind(StrEnum):
@@ -234,7 +235,7 @@ class _Git:
                 capture_output=True,
                 timeout=GIT_TIMEOUT_SECONDS,
                 check=False,
-                creationflags=_NO_WINDOW,
+                creationflags=NO_WINDOW,
             )
         except subprocess.TimeoutExpired as error:
             raise InvalidWorkOrder(

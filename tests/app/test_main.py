@@ -22,6 +22,7 @@ from app.options import Options
 from app.session import Session
 from app.shell.registry import registered_pages
 from app.shell.window import MainWindow
+from app.single_instance import Quitting
 from engine.engine import Engine
 from engine.errors import FolderInUse
 from engine.states import HoldKind
@@ -204,6 +205,27 @@ async def test_a_terminated_console_closes_its_folder(tmp_path: Path) -> None:
     assert not (folder / "logs" / "crash.txt").exists()
     engine = await Engine.open(folder)
     await engine.close()
+
+
+async def test_a_console_is_asked_to_quit_by_another_start(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    arguments = ("--data", str(folder))
+    async with running(*arguments) as process:
+        await owned(folder)
+        async with running("--quit", *arguments) as asking:
+            _, said = await asking.communicate()
+            assert (asking.returncode, said.decode()) == (0, "")
+        assert await process.wait() == 0
+    async with running("--quit", *arguments) as asking:
+        assert await asking.wait() == 0, "where none runs there is nothing to wait for"
+
+
+async def test_a_console_that_still_asks_its_person_has_not_quit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(main, "quit_running", lambda _: Quitting.NOT_DONE)
+    assert main.start(Options(data=tmp_path, quit=True), print) == 4
+    assert "asks in its window" in capsys.readouterr().err
 
 
 async def test_a_killed_console_can_be_started_again(tmp_path: Path) -> None:

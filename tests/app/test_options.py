@@ -15,11 +15,14 @@ def test_arguments() -> None:
     assert parse([]) == Options()
     assert parse(["--data", "x", "--screenshots", "y"]) == Options(Path("x"), Path("y"))
     assert parse(["--clock-script", "faults.txt"]).clock_script == Path("faults.txt")
+    assert parse(["--self-test", "--json"]) == Options(self_test=True, json=True)
+    assert parse(["--quit"]) == Options(quit=True)
 
 
-def test_a_wrong_argument_ends_with_usage(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("wrong", ["--dat", "--json"])
+def test_a_wrong_argument_ends_with_usage(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        parse(["--dat"])
+        parse([wrong])
     assert ended.value.code == 2
     assert "usage: praxis-console" in capsys.readouterr().err
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from PySide6.QtNetwork import QLocalSocket
 from pytestqt.qtbot import QtBot
 
-from app.single_instance import InstanceServer, instance_name, raise_running
+from app.single_instance import InstanceServer, Quitting, instance_name, quit_running, raise_running
 from tests.app.conftest import until
 
 SECOND = textwrap.dedent(
@@ -22,6 +22,20 @@ SECOND = textwrap.dedent(
     from app.single_instance import raise_running
     app = QCoreApplication([])
     sys.exit(0 if raise_running(sys.argv[1]) else 7)
+    """
+)
+
+
+CONSOLE = textwrap.dedent(
+    """
+    import sys
+    from PySide6.QtCore import QCoreApplication
+    from app.single_instance import InstanceServer
+    app = QCoreApplication([])
+    server = InstanceServer(sys.argv[1])
+    server.asked_to_quit.connect(lambda: {answer})
+    print("listening", flush=True)
+    sys.exit(app.exec())
     """
 )
 
@@ -53,6 +67,35 @@ async def test_a_second_process_raises_the_first(tmp_path: Path) -> None:
     finally:
         server.close()
     assert asked == [1, 1]
+
+
+async def console(name: str, answer: str) -> asyncio.subprocess.Process:
+    """Another process that listens like a console; ``answer`` is what it does when it is asked to quit."""
+    code = CONSOLE.format(answer=answer)
+    started = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, name, stdout=asyncio.subprocess.PIPE
+    )
+    assert started.stdout is not None
+    assert await started.stdout.readline() == b"listening\n"
+    return started
+
+
+async def test_a_console_is_asked_to_quit_and_its_end_is_waited_for(tmp_path: Path) -> None:
+    name = instance_name(tmp_path)
+    asked = await console(name, "app.quit()")
+    assert quit_running(name) is Quitting.DONE
+    assert await asked.wait() == 0
+    assert quit_running(name) is Quitting.NONE_RUNS
+
+
+async def test_a_console_that_does_not_quit_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    name = instance_name(tmp_path)
+    asked = await console(name, "print('asked', flush=True)")
+    assert quit_running(name, patience=0.2) is Quitting.NOT_DONE
+    assert asked.stdout is not None
+    assert await asked.stdout.readline() == b"asked\n"
+    asked.kill()
+    await asked.wait()
 
 
 async def test_a_socket_that_a_dead_console_left_is_taken_over(tmp_path: Path) -> None:
