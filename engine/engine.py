@@ -27,6 +27,7 @@ from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
 from engine.control import asking, decisions, holds
 from engine.control import cancel as cancelling
+from engine.control.agents import Agents
 from engine.control.alarm import STOP_LIMIT, make_alarm_clock
 from engine.control.clock_keeping import ClockKeeper
 from engine.control.decisions import Finding
@@ -148,6 +149,7 @@ class Engine:
         self._requests = MissingRequests(storage, self._planner, clock, settings.recovery_batch)
         self._clock_keeper = ClockKeeper(storage, clock, self._write, lambda: self.epoch)
         self.backups = Backups(storage, clock, authorize)
+        self.agents = Agents(storage, authorize, self._write)
         self.budgets = Budgets(storage, self._write, authorize)
         self._scheduled = ScheduledBackups(self.backups, storage, clock, lambda: clock.trusted)
         self._coordinator = Coordinator(

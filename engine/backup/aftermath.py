@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from engine.actors import ENGINE, Actor
 from engine.backup.comparing import Present
+from engine.control.agents import revoke_all
 from engine.control.holds import ENGINE_NODE_ID, WHOLE_ENGINE, place_hold
 from engine.dispatch.approvals import end_approval, require_reason
 from engine.dispatch.delivery import mark_unknown
@@ -56,8 +57,9 @@ def make_safe(
     """Make restored data safe to open.
 
     A new epoch above both, the higher high water, no trust in a clock that the present distrusts, numbers that
-    were given out stay given out, attempts in flight UNKNOWN, unused approvals void, a RESTORE hold. ``origin``
-    is journalled; ``sentence`` is the reason of the hold. ``present`` is what is set aside, None if unreadable.
+    were given out stay given out, attempts in flight UNKNOWN, unused approvals and keys of agents void, a RESTORE
+    hold. ``origin`` is journalled; ``sentence`` is the reason of the hold. ``present`` is what is set aside, None if
+    unreadable.
     """
     epoch = take_epoch(tx, owner, now, above=0 if present is None else present.contents.epoch)
     hold = place_hold(tx, WHOLE_ENGINE, HoldKind.RESTORE, sentence, actor, now=now)
@@ -74,6 +76,7 @@ def make_safe(
     unknown = _in_flight_unknown(tx, present, now)
     void = _void_approvals(tx, now)
     asked = _ask_person(tx, present, now)
+    revoke_all(tx, ENGINE, "void: the data was restored from a backup", now=now)
     tx.journal(
         "restore.done",
         Subject(RESTORE_SUBJECT, hold["id"]),
