@@ -25,6 +25,7 @@ from engine.execution.blobs import BlobState
 from engine.execution.reading import LARGEST_PART, OutputPart
 from engine.interfaces import wire
 from engine.interfaces.channel import PROTOCOL_VERSION
+from engine.interfaces.channel_budgets import BudgetsClient
 from engine.interfaces.channel_files import ChannelNote, read_key, read_note
 from engine.interfaces.channel_link import (
     ANSWER_LIMIT_BYTES,
@@ -225,6 +226,7 @@ class EngineClient:
         self.engine = door.engine
         """The engine itself if it is one of this process; else only the owner's answers are to be had."""
         self._door = door
+        self.budgets = BudgetsClient(self._call)
 
     async def _call(self, method: str, /, **values: Any) -> Any:
         return await self._door.call(METHODS[method], self.actor, values)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from engine.actors import Actor
+from engine.budgeting import Budgets
 from engine.engine import Engine
 from engine.errors import ChannelError, InvalidValue, Unauthorized
 from engine.interfaces import wire
@@ -29,7 +30,8 @@ _READING_EVERYTHING_SECONDS = 3600.0
 class Method:
     """One method of the channel: who may call it, what it takes and gives, and how long it may take.
 
-    ``parameters`` are the types of its arguments, ``seconds`` is the longest time.
+    ``parameters`` are the types of its arguments, ``seconds`` is the longest time. ``part`` is the attribute of the
+    engine that has it, "" for the engine itself; then it also stands in the name, before a dot.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Method:
     takes_actor: bool
     result: Any
     seconds: float
+    part: str = ""
 
     def encode_arguments(self, values: Mapping[str, Any]) -> dict[str, wire.Json]:
         """Give the JSON form of the arguments; a work order travels as the text of its file."""
@@ -76,7 +79,11 @@ def _decode_argument(kind: Any, value: wire.Json, name: str) -> Any:
 
 
 def _method(
-    function: Callable[..., Awaitable[Any]], right: Right, seconds: float = 30.0, without: str = ""
+    function: Callable[..., Awaitable[Any]],
+    right: Right,
+    seconds: float = 30.0,
+    without: str = "",
+    part: str = "",
 ) -> Method:
     hints = get_type_hints(function)
     result = hints.pop("return")
@@ -84,7 +91,8 @@ def _method(
     hints.pop(without, None)
     parameters = inspect.signature(function).parameters
     required = frozenset(name for name in hints if parameters[name].default is inspect.Parameter.empty)
-    return Method(function.__name__, right, hints, required, takes_actor, result, seconds)
+    name = f"{part}.{function.__name__}" if part else function.__name__
+    return Method(name, right, hints, required, takes_actor, result, seconds, part)
 
 
 METHODS: Mapping[str, Method] = {
@@ -128,6 +136,11 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.explain, Right.LOOK),
         _method(Engine.journal, Right.LOOK),
         _method(Engine.verify_journal, Right.LOOK, _READING_EVERYTHING_SECONDS, without="progress"),
+        _method(Budgets.scopes, Right.LOOK, part="budgets"),
+        _method(Budgets.scope, Right.LOOK, part="budgets"),
+        _method(Budgets.set_limits, Right.DECIDE, part="budgets"),
+        _method(Budgets.add_project, Right.DECIDE, part="budgets"),
+        _method(Budgets.remove_project, Right.DECIDE, part="budgets"),
     )
 }
 """Every method of the channel by name, with its right (E-90)."""
@@ -152,5 +165,6 @@ async def perform(engine: Engine, method: Method, actor: Actor, values: Mapping[
     except Unauthorized:
         await engine.note_refusal(method.name, actor)
         raise
-    call = getattr(engine, method.name)  # a name of the table above, never the peer's
+    owner = getattr(engine, method.part) if method.part else engine
+    call = getattr(owner, method.name.rpartition(".")[2])  # names of the table above, never the peer's
     return await (call(actor=actor, **values) if method.takes_actor else call(**values))

@@ -19,6 +19,7 @@ from engine.errors import PraxisError
 from engine.interfaces import cli_doctor, cli_journal, cli_serve
 from engine.interfaces.cli_agent import add_agent_commands
 from engine.interfaces.cli_backup import add_backup_commands
+from engine.interfaces.cli_budget import add_budget_commands
 from engine.interfaces.cli_common import (
     AgentOption,
     Common,
@@ -125,6 +126,7 @@ add_backup_commands(app)
 add_receipt_commands(app)
 add_agent_commands(app)
 add_metrics_commands(app)
+add_budget_commands(app)
 app.add_typer(journal_app, name="journal")
 
 

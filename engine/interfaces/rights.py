@@ -39,10 +39,16 @@ def require_right(actor: Actor, right: Right, method: str) -> None:
     if right in RIGHTS[actor.kind]:
         return
     raise Unauthorized(
-        f"{str(actor)[:1].upper()}{str(actor)[1:]} may not {method.replace('_', ' ')}; only a person decides.",
+        f"{str(actor)[:1].upper()}{str(actor)[1:]} may not {_words(method)}; only a person decides.",
         means="Nothing was changed.",
         do="A person has to do this, in the console or with praxis.",
         actor_kind=actor.kind.value,
         right=right.value,
         method=method,
     )
+
+
+def _words(method: str) -> str:
+    """What a method does, in words: ``grants.revoke`` is "revoke (grants)"."""
+    part, _, name = method.replace("_", " ").rpartition(".")
+    return f"{name} ({part})" if part else name

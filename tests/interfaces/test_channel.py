@@ -285,6 +285,9 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
         "rehearse",
         "schedule_backups",
         "acknowledge_restore",
+        "budgets.set_limits",
+        "budgets.add_project",
+        "budgets.remove_project",
     }
     assert RIGHTS[ActorKind.AGENT] == {Right.LOOK, Right.ASK}
     assert RIGHTS[ActorKind.SCRIPT] == {Right.LOOK, Right.ASK}

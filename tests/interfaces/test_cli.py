@@ -174,6 +174,9 @@ DECIDING = {
     "rehearse": ["rehearse", "some-backup"],
     "schedule_backups": ["backup-schedule", "--off"],
     "acknowledge_restore": ["acknowledge-restore", "--reason", "r"],
+    "budgets.set_limits": ["budget", "set", "root", "--cost", "5", "--reason", "r"],
+    "budgets.add_project": ["budget", "add", "mine", "--reason", "r"],
+    "budgets.remove_project": ["budget", "remove", "project:mine", "--reason", "r"],
 }
 
 
