@@ -41,7 +41,11 @@ MOST_COPIED = 16 * 1024 * 1024
 """Bytes that one copy reads at most."""
 
 MOST_MATCHES = 100_000
-SEARCH_BLOCK = 1024 * 1024
+SEARCH_BLOCK = 128 * 1024
+"""Bytes that a search decodes and folds at once: nothing else of the program runs during that."""
+
+SEARCH_STEP = 8 * SEARCH_BLOCK
+"""Bytes after which a search says how far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +175,9 @@ class LogSource:
         found = 0
         with self._path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            position = 0
+            position = said = 0
             carry = b""
+            gathered: list[int] = []
             while not stopped() and found < MOST_MATCHES:
                 data = file.read(SEARCH_BLOCK)
                 block = carry + data
@@ -180,7 +185,11 @@ class LogSource:
                 position += len(data)
                 offsets, rest = self._matches(block, origin, wanted, last=not data)
                 found += len(offsets)
-                yield SearchStep(offsets, position, size)
+                gathered += offsets
+                if not data or position - said >= SEARCH_STEP or found >= MOST_MATCHES:
+                    yield SearchStep(tuple(gathered), position, size)
+                    gathered.clear()
+                    said = position
                 if not data:
                     return
                 carry = rest

@@ -226,6 +226,7 @@ def test_raw_shows_escapes_and_unreadable_bytes(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "cp1252"])
 def test_search_finds_every_line_whatever_its_colours(tmp_path, monkeypatch, encoding):
     monkeypatch.setattr(log_source, "SEARCH_BLOCK", 1000)
+    monkeypatch.setattr(log_source, "SEARCH_STEP", 1000)
     lines = [f"line {n} \x1b[31mnee\x1b[0mdle ü" if n % 50 == 7 else f"line {n}" for n in range(800)]
     text = "\n".join(lines)
     path = written(tmp_path / "log", text.encode(encoding))
@@ -240,6 +241,7 @@ def test_search_finds_every_line_whatever_its_colours(tmp_path, monkeypatch, enc
 
 def test_search_stops_when_told(tmp_path, monkeypatch):
     monkeypatch.setattr(log_source, "SEARCH_BLOCK", 1000)
+    monkeypatch.setattr(log_source, "SEARCH_STEP", 1000)
     source = LogSource(written(tmp_path / "log", numbered(5000)))
     source.open_end()
     answers = iter([False, False, True])

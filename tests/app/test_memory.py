@@ -1,0 +1,35 @@
+"""What the start has made is left out of later collections of garbage."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from app.memory import set_start_aside
+
+
+@pytest.fixture(autouse=True)
+def _give_back():
+    yield
+    gc.unfreeze()
+
+
+class Ring:
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_a_full_collection_looks_at_nothing_from_before() -> None:
+    set_start_aside()
+    assert len(gc.get_objects()) < 1_000
+    assert gc.get_freeze_count() > 10_000
+
+
+def test_opened_again_frees_what_the_first_window_left_in_rings() -> None:
+    left = weakref.ref(Ring())
+    set_start_aside()
+    assert left() is not None
+    set_start_aside()
+    assert left() is None
