@@ -20,6 +20,7 @@ from app import event_loop
 from app.alerts import Alert
 from app.crash import LAST_CRASH_FILE, Faults, log_folder
 from app.first_start import open_scratch_workspace
+from app.memory import set_start_aside
 from app.options import Options
 from app.session import Session
 from app.settings import Settings
@@ -245,6 +246,7 @@ async def _until_quit(
     if faults.last_crash:
         _offer_crash(window, faults)
     logger.info("Opened %s, epoch %d.", session.engine.folder, session.engine.epoch)
+    set_start_aside()
     window.show_tray()
     window.show()
     window.go_to_page(window.current_page)
