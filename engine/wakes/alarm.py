@@ -398,6 +398,10 @@ class AlarmClock:
         """What happened to a wake, oldest first; it outlives the wake's row."""
         return await self._store.read(self._store.history, "wake", wake_id, limit)
 
+    async def series_history(self, series_id: str, *, limit: int = 1_000) -> tuple[Step, ...]:
+        """What happened to a series itself, oldest first; its occurrences have histories of their own."""
+        return await self._store.read(self._store.history, "series", series_id, limit)
+
     async def lanes(self, workspace: str | None = None, *, limit: int = 100) -> tuple[LaneRow, ...]:
         """Lanes in which something waits or fires, or that are stopped."""
         return await self._store.read(self._store.queue.lanes, workspace, require_batch(limit))

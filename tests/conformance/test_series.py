@@ -385,6 +385,19 @@ async def test_changing_only_the_intent_keeps_the_coming_occurrence(world: World
     assert await pending_due(world, booked.series) == ["2026-09-10T11:00:00.000Z"]
 
 
+async def test_a_series_has_a_history_of_its_own(world: World) -> None:
+    alarm = world.make()
+    booked = await world.book(alarm, every="1h")
+    assert booked.series is not None
+    await alarm.pause_series(booked.series, ADA, "over the holidays")
+    await alarm.resume_series(booked.series, ADA)
+    await alarm.cancel_series(booked.series, ADA)
+    steps = await alarm.series_history(booked.series)
+    assert [step.event for step in steps] == ["created", "paused", "resumed", "cancelled"]
+    assert (steps[1].by, steps[1].why) == ("ada", "over the holidays")
+    assert len(await alarm.series_history(booked.series, limit=2)) == 2
+
+
 async def test_a_paused_series_stays_paused_when_changed(world: World) -> None:
     alarm = world.make()
     booked = await world.book(alarm, every="1h")
