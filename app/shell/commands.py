@@ -144,9 +144,13 @@ class Commands(QObject):
         chosen, engine = self._session.selection, self._session.engine
         key = self._key()
         running = [_line(row) for row in await engine.running() if _is_under(row, chosen)]
+        stopped = (
+            "1 running attempt is stopped and becomes"
+            if len(running) == 1
+            else (f"{len(running)} running attempts are stopped and become")
+        )
         stops = (
-            f"{len(running)} running {'attempt is' if len(running) == 1 else 'attempts are'} stopped and "
-            "become UNKNOWN: a kill does not prove that nothing happened."
+            f"{stopped} UNKNOWN: a kill does not prove that nothing happened."
             if running
             else "Nothing of it runs now."
         )

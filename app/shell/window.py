@@ -340,7 +340,9 @@ class MainWindow(QMainWindow):
         self.session.times.set_zone(zone)
 
     async def _keyboard(self) -> None:
-        actions = [action for action in self.findChildren(QAction) if not action.shortcut().isEmpty()]
+        found = self.findChildren(QAction)
+        # An action without a word belongs to a part of a page, and the page lists its keys itself.
+        actions = [action for action in found if action.text() and not action.shortcut().isEmpty()]
         await helping.show_keyboard(self, actions, self.pages)
 
     def _open_data_folder(self) -> None:

@@ -38,11 +38,12 @@ QPushButton[role="quiet"]:hover {{ border-color: {border}; }}
 QPushButton[role="quiet"]:focus {{ border: 2px solid {accent}; }}
 
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QComboBox, QDateTimeEdit {{ background: {surface};
-  color: {text}; border: 1px solid {border}; border-radius: 4px; padding: {pad_field}px 7px;
-  selection-background-color: {accent}; selection-color: {on_accent}; }}
+  color: {text}; border: 1px solid {edge}; border-radius: 4px; padding: {pad_field}px 7px;
+  selection-background-color: {accent}; selection-color: {on_accent}; placeholder-text-color: {muted}; }}
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QComboBox:focus,
 QDateTimeEdit:focus {{ border: 2px solid {accent}; padding: {pad_field_focus}px 6px; }}
-QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled {{ background: {window}; color: {muted}; }}
+QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled {{ background: {window}; color: {muted};
+  border-color: {border}; placeholder-text-color: {muted}; }}
 QLineEdit[role="search"] {{ background: {code}; }}
 QComboBox {{ padding-right: 4px; }}
 QComboBox::drop-down {{ border: none; width: 20px; }}
@@ -58,7 +59,7 @@ QSpinBox::down-arrow, QDateTimeEdit::down-arrow {{ image: url(icons:chevron-down
 QCheckBox, QRadioButton {{ color: {text}; spacing: 7px; }}
 QCheckBox:disabled, QRadioButton:disabled {{ color: {muted}; }}
 QCheckBox::indicator, QRadioButton::indicator {{ width: 14px; height: 14px; background: {surface};
-  border: 1px solid {muted}; border-radius: 3px; }}
+  border: 1px solid {edge}; border-radius: 3px; }}
 QRadioButton::indicator {{ border-radius: 8px; }}
 QCheckBox::indicator:focus, QRadioButton::indicator:focus {{ border: 2px solid {accent};
   width: 12px; height: 12px; }}
@@ -82,7 +83,7 @@ QScrollArea > QWidget > QWidget {{ background: transparent; }}
 
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
 QScrollBar:horizontal {{ background: transparent; height: 12px; margin: 0; }}
-QScrollBar::handle {{ background: {handle}; border-radius: 4px; margin: 2px; }}
+QScrollBar::handle {{ background: {edge}; border-radius: 4px; margin: 2px; }}
 QScrollBar::handle:vertical {{ min-height: 28px; }}
 QScrollBar::handle:horizontal {{ min-width: 28px; }}
 QScrollBar::handle:hover {{ background: {muted}; }}
@@ -140,7 +141,6 @@ def style_sheet(tokens: Tokens, *, compact: bool) -> str:
     field = 3 if compact else 5
     return _TEMPLATE.format(
         **colours,
-        handle=(tokens.muted if tokens.name == "high contrast" else tokens.border).name(),
         ink="light" if tokens.dark else "dark",
         on="dark" if tokens.dark else "light",
         pad=pad,

@@ -1,7 +1,8 @@
 """The colours of the console as named tokens, one set each for light, dark and high contrast.
 
 Painting code asks `app.theme.tokens()` at the time it paints, so that a change of theme needs nothing but a
-repaint. Every pair in `TEXT_PAIRS` keeps a contrast of 4.5:1 or more; a test measures them.
+repaint. Every pair in `TEXT_PAIRS` keeps a contrast of 4.5:1 or more and every pair in `SHAPE_PAIRS` 3:1 or more; a
+test measures them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """One set of colours. Names ending in ``_back`` are grounds for the text colour of the same name."""
+    """One set of colours. Names ending in ``_back`` are grounds for the text colour of the same name.
+
+    ``border`` only divides; ``edge`` is the line by which a field, a box to tick or a scroll bar is recognised.
+    """
 
     name: str
     dark: bool
@@ -33,6 +37,7 @@ class Tokens:
     surface: QColor
     raised: QColor
     border: QColor
+    edge: QColor
     text: QColor
     muted: QColor
     accent: QColor
@@ -78,6 +83,7 @@ LIGHT = _tokens(
     surface="#FFFFFF",
     raised="#FFFFFF",
     border="#D5DAE1",
+    edge="#7B8591",
     text="#1B2430",
     muted="#57626F",
     accent="#1F5FBF",
@@ -94,10 +100,10 @@ LIGHT = _tokens(
     bad_back="#FCE8E6",
     unknown="#7A3DB8",
     unknown_back="#F1E8FB",
-    bar_spent="#9AA7B5",
-    bar_reserved="#5B8DD6",
+    bar_spent="#76828F",
+    bar_reserved="#4A80CC",
     bar_frozen="#7A3DB8",
-    bar_this="#E0A53A",
+    bar_this="#A8730C",
     bar_back="#E8ECF1",
 )
 
@@ -108,6 +114,7 @@ DARK = _tokens(
     surface="#1C222A",
     raised="#232A34",
     border="#3A4452",
+    edge="#788596",
     text="#E6EAF0",
     muted="#A3AEBB",
     accent="#7FB0FF",
@@ -124,7 +131,7 @@ DARK = _tokens(
     bad_back="#40201E",
     unknown="#CFA6FF",
     unknown_back="#30224A",
-    bar_spent="#6B7787",
+    bar_spent="#7C8899",
     bar_reserved="#5B8DD6",
     bar_frozen="#A874E8",
     bar_this="#D9A441",
@@ -138,6 +145,7 @@ HIGH_CONTRAST = _tokens(
     surface="#000000",
     raised="#000000",
     border="#FFFFFF",
+    edge="#FFFFFF",
     text="#FFFFFF",
     muted="#E4E4E4",
     accent="#8FD0FF",
@@ -178,6 +186,18 @@ TEXT_PAIRS: tuple[tuple[str, str], ...] = (
     ("on_accent", "unknown"),
 )
 """Every combination of text token and ground token that the console paints."""
+
+_BARS = ("bar_spent", "bar_reserved", "bar_frozen", "bar_this")
+
+SHAPE_PAIRS: tuple[tuple[str, str], ...] = (
+    *(("edge", ground) for ground in _GROUNDS),
+    *(("accent", ground) for ground in (*_GROUNDS, "chip", "live_back")),
+    *((f"{tone}", f"{tone}_back") for tone in ("ok", "warn", "bad", "unknown")),
+    *((bar, ground) for bar in _BARS for ground in ("bar_back", "surface", "window")),
+    ("muted", "chip"),
+    ("text", "window"),
+)
+"""Every combination of a shape, an edge, a part of a bar or a focus ring with the ground around it."""
 
 
 def contrast(one: QColor, other: QColor) -> float:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
@@ -32,6 +33,8 @@ from engine.errors import PraxisError
 
 _MOST_LINES = 10
 """Longer details scroll."""
+
+_SIZE_WAS_GIVEN = Qt.WidgetAttribute.WA_Resized
 
 
 async def opened(dialog: QDialog) -> bool:
@@ -80,6 +83,13 @@ class Question(QDialog):
         self._buttons = row(foot, margins=(22, 12, 22, 12))
         self._buttons.addStretch(1)
         outer.addWidget(foot)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Take no more height than the words need at the width there is, unless a size was given."""
+        super().showEvent(event)
+        layout = self.layout()
+        if layout is not None and layout.hasHeightForWidth() and not self.testAttribute(_SIZE_WAS_GIVEN):
+            self.resize(self.width(), layout.totalHeightForWidth(self.width()))
 
     def add_back(self, text: str = "Go back") -> QPushButton:
         """The button that changes nothing; Escape does the same."""

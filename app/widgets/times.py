@@ -116,7 +116,7 @@ class Times(QObject):
         """Date, time to the millisecond and zone, for tooltips, details and copying; UTC beside local."""
         moment = self._place(instant)
         utc = format_instant(instant)
-        if self._zone is Zone.UTC:
+        if self._zone is Zone.UTC or not moment.utcoffset():
             return utc
         milli = moment.microsecond // 1000
         return f"{moment.year:04d}-{moment:%m-%d %H:%M:%S}.{milli:03d} {_offset(moment)} · {utc}"

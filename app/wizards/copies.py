@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 from shiboken6 import isValid
 
 from app.session import Session
-from app.widgets import Question, Report, Times, ask_folder, button, number, opened, show_error, spoken
+from app.widgets import Question, Report, Times, ask_folder, button, label, number, opened, show_error, spoken
 from engine.backup import Copy, CopyKind, Progress, look_at_copy
 from engine.errors import PraxisError
 
@@ -94,6 +94,13 @@ class CopyChoice(Question):
         self.list.setUniformItemSizes(True)
         self.list.setMinimumHeight(self.list.fontMetrics().lineSpacing() * 9)
         self.body.addWidget(self.list)
+        self._none = label(
+            "There is no backup yet. Make one with Data > Back up now, or choose a folder that holds one.",
+            muted=True,
+            wrap=True,
+            parent=self,
+        )
+        self.body.addWidget(self._none)
         for copy in copies:
             self._add(copy)
         other = button(
@@ -109,7 +116,7 @@ class CopyChoice(Question):
         if copies:
             self.list.setCurrentRow(0)
         self._refresh()
-        self.list.setFocus()
+        (self.list if copies else other).setFocus()
 
     @property
     def chosen(self) -> Copy | None:
@@ -137,6 +144,8 @@ class CopyChoice(Question):
 
     def _refresh(self) -> None:
         self.action.setEnabled(self.chosen is not None)
+        self._none.setVisible(self.list.count() == 0)
+        self.list.setVisible(self.list.count() > 0)
 
     def _other_pressed(self) -> None:
         self._session.spawn(self._ask_other(), "choose a backup")

@@ -51,6 +51,11 @@ def time_is_trusted(tx: Tx) -> bool:
     return tx.time_trusted and not any(hold["kind"] == HoldKind.CLOCK for hold in engine_holds(tx))
 
 
+def awaits_a_look(rx: Rx) -> bool:
+    """Whether the data was restored and no person has looked since; nothing fires before (E-85)."""
+    return any(hold["kind"] == HoldKind.RESTORE for hold in engine_holds(rx))
+
+
 def engine_holds(rx: Rx) -> list[sqlite3.Row]:
     """Active holds on the whole engine, oldest first."""
     return rx.all(
@@ -141,11 +146,8 @@ def _hold_gate(rx: Rx, task: sqlite3.Row) -> Gate:
         return Gate("hold", True, "No hold on its path.")
     where = {"ENGINE": "the engine", "SCOPE": "its scope", "WORK_ORDER": "the work order", "TASK": "the task"}
     first = holds[0]
-    return Gate(
-        "hold",
-        False,
-        f"{first['kind']} on {where[first['node_kind']]} by {first['actor']}: {first['reason']}",
-    )
+    reason = f": {first['reason']}" if first["reason"] else "."
+    return Gate("hold", False, f"{first['kind']} on {where[first['node_kind']]} by {first['actor']}{reason}")
 
 
 def _clock_gate(rx: Rx) -> Gate:

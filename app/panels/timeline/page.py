@@ -286,9 +286,9 @@ class TimelinePage(PageView):
             self._show_as_table(self._as_table.isChecked())
         self.canvas.say_nothing("" if view.lanes else self._nothing_here())
         bars = sum(lane.bars for lane in view.lanes)
-        lanes = f"{number(len(view.lanes))}{'+' if view.more_lanes else ''} lanes"
+        lanes = f"{number(len(view.lanes))}+ lanes" if view.more_lanes else _count(len(view.lanes), "lane")
         counted = ", short ones counted" if view.cells else ""
-        self._count.set_text(f"{lanes} · {number(bars)} bars{counted}")
+        self._count.set_text(f"{lanes} · {_count(bars, 'bar')}{counted}")
         self._count.setToolTip(
             "What could not be told apart at this zoom is shown as counts. Zoom in to see each bar."
             if view.cells
@@ -397,3 +397,7 @@ def _selection(bar: TimelineBar | None) -> Selection | None:
     return Selection(
         NodeKind.WORK_ORDER, bar.work_order_id, f"{order_name(bar.number)} · {spoken(bar.title)}"
     )
+
+
+def _count(count: int, word: str) -> str:
+    return f"{number(count)} {word}" if count == 1 else f"{number(count)} {word}s"

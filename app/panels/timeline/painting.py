@@ -137,11 +137,19 @@ class RowPainter:
         place = QRectF(shown.left() + 5, rect.center().y() - side / 2, side, side)
         draw_shape(painter, place, _shape(bar), ink)
         if shown.width() >= _TEXT_ROOM:
-            painter.setPen(ink)
             room = QRectF(place.right() + 5, rect.top(), shown.right() - place.right() - 9, rect.height())
             text = painter.fontMetrics().elidedText(
                 _inside(bar), Qt.TextElideMode.ElideRight, int(room.width())
             )
+            if bar.kind is BarKind.HOLD:
+                # Words cannot be read through a hatching.
+                wide = painter.fontMetrics().horizontalAdvance(text) + 4
+                ground = QRectF(
+                    place.left() - 3, rect.top() + 1, room.left() + wide - place.left(), rect.height() - 2
+                )
+                painter.fillRect(ground, colours.tone(RANKS[rank])[1])
+                draw_shape(painter, place, _shape(bar), ink)
+            painter.setPen(ink)
             painter.drawText(room, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), text)
 
     def _paint_judgement(self, bar: TimelineBar, centre: QPointF) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor
 
 from app.theme import look_of
 from app.theme.states import Shape
-from app.theme.tokens import HIGH_CONTRAST, TEXT_PAIRS, THEMES, Tokens, Tone, contrast
+from app.theme.tokens import HIGH_CONTRAST, SHAPE_PAIRS, TEXT_PAIRS, THEMES, Tokens, Tone, contrast
 from engine import states
 from engine.states import HoldKind, NodeKind, Outcome, Partition, Purpose, TaskState, Verdict
 
@@ -41,9 +41,12 @@ def test_every_tone_can_be_read_on_its_ground(colours: Tokens, tone: Tone) -> No
 
 
 @pytest.mark.parametrize("colours", THEMES, ids=lambda tokens: tokens.name)
-def test_the_parts_of_a_budget_bar_stand_out_from_its_ground(colours: Tokens) -> None:
-    for part in (colours.bar_spent, colours.bar_reserved, colours.bar_frozen, colours.bar_this):
-        assert contrast(part, colours.bar_back) >= 1.8
+@pytest.mark.parametrize(("shape", "ground"), SHAPE_PAIRS)
+def test_every_shape_edge_and_focus_ring_stands_out_from_its_ground(
+    colours: Tokens, shape: str, ground: str
+) -> None:
+    ratio = contrast(getattr(colours, shape), getattr(colours, ground))
+    assert ratio >= 3, f"{shape} on {ground}: {ratio:.2f}"
 
 
 @pytest.mark.parametrize("kind", STATE_WORDS, ids=lambda kind: kind.__name__)
