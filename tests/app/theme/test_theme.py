@@ -55,6 +55,19 @@ def test_auto_follows_the_system(themed: Theme, qapp: QApplication, monkeypatch:
     assert tokens() is LIGHT
 
 
+def test_auto_follows_the_wish_for_more_contrast_live(
+    themed: Theme, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hints = qapp.styleHints().accessibility()
+    wish = Qt.ContrastPreference.HighContrast
+    monkeypatch.setattr(type(hints), "contrastPreference", lambda _: wish)
+    themed.choose(ThemeChoice.AUTO)
+    assert tokens() is HIGH_CONTRAST
+    wish = Qt.ContrastPreference.NoPreference
+    hints.contrastPreferenceChanged.emit(wish)
+    assert tokens() is LIGHT
+
+
 def test_a_chosen_theme_does_not_follow_the_system(themed: Theme, qapp: QApplication) -> None:
     qapp.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Dark)
     assert tokens() is LIGHT
