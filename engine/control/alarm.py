@@ -14,10 +14,12 @@ from engine.actors import Actor, ActorKind
 from engine.clock import Clock
 from engine.errors import StaleEpoch, StorageClosed
 from engine.instants import Instant
-from engine.scheduling.gates import engine_holds, time_is_trusted
-from engine.states import HoldKind
+from engine.scheduling.gates import awaits_a_look, time_is_trusted
+from engine.scheduling.tasks import wake_task
+from engine.scheduling.wakeups import TASK_WAKE_UP
 from engine.storage import Rx, Storage, Tx, require_epoch
-from engine.wakes import About, AlarmClock, Budgets, Right, Wake, WakeSettings
+from engine.wakes import About, AlarmClock, Right, Wake, WakeSettings, in_transaction
+from engine.wakes.cleaning import CLEAN_UP_KIND
 from engine.wakes.sqlite import SqliteWakeStore
 from engine.wakes.sqlite.queue import SqliteQueue
 from engine.wakes.store import Claims
@@ -31,6 +33,9 @@ STOP_LIMIT = "1s"
 
 WAKE_SETTINGS = WakeSettings(clean_up_every_ms=DAY_MS)
 
+OWN_KINDS = frozenset({TASK_WAKE_UP, CLEAN_UP_KIND})
+"""Kinds that the engine books for itself: nobody cancels, pauses or changes them but what they are for."""
+
 R = TypeVar("R")
 
 
@@ -39,11 +44,16 @@ class TakenOver(StaleEpoch, StorageClosed):
 
 
 def person_or_owner(actor: Actor, right: Right, about: About | None) -> bool:
-    """The policy of the product: a person may everything, nobody else anything.
+    """The policy of the product: a person may everything that is left to persons, nobody else anything.
 
-    What a session made itself it may cancel; that the alarm clock grants without asking.
+    What a session made itself it may cancel; that the alarm clock grants without asking. What the engine booked
+    for something else is steered there: a task that lost its wake would wait for ever.
     """
-    return actor.kind is ActorKind.PERSON
+    if actor.kind is not ActorKind.PERSON:
+        return False
+    if about is None or about.kind not in OWN_KINDS:
+        return True
+    return right in ("release", "decide") or (right == "drop" and about.kind != TASK_WAKE_UP)
 
 
 class HeldQueue(SqliteQueue):
@@ -107,14 +117,9 @@ def make_alarm_clock(
         clock=clock,
         authorize=person_or_owner,
         settings=WAKE_SETTINGS,
-        budgets=Budgets(),
+        sinks={TASK_WAKE_UP: in_transaction(wake_task)},
         holder=HOLDER,
     )
-
-
-def awaits_a_look(rx: Rx) -> bool:
-    """Whether the data was restored and no person has looked since."""
-    return any(hold["kind"] == HoldKind.RESTORE for hold in engine_holds(rx))
 
 
 def _under_epoch(tx: Tx, epoch: int, function: Callable[..., R], *arguments: object, now: Instant) -> R:

@@ -10,11 +10,14 @@ from engine.actors import ENGINE, Actor
 from engine.errors import NotFound
 from engine.ids import new_id
 from engine.instants import Instant, require_batch
-from engine.scheduling.gates import time_is_trusted
+from engine.scheduling.gates import awaits_a_look, time_is_trusted
 from engine.scheduling.lanes import arm_lane
 from engine.scheduling.transition import TASK, transition
+from engine.scheduling.wakeups import TASK_WAKE_UP, book_wake, cancel_wake, note_wake
 from engine.states import Partition, Purpose, TaskState
 from engine.storage import Rx, Subject, Tx, require_epoch
+from engine.wakes import Wake, WakeState
+from engine.wakes.sqlite.at_once import fire_at_once
 from engine.work_order import CommandSpec, command_to_json
 
 
@@ -38,7 +41,10 @@ def create_task(
     due_at: Instant | None = None,
     source: TaskSource = TaskSource(),
 ) -> str:
-    """Add the next task of a work order: WAITING until ``due_at``, READY at once if that has come."""
+    """Add the next task of a work order: WAITING until ``due_at``, READY at once if that has come.
+
+    The wake at which a WAITING one becomes READY is booked with it.
+    """
     task_id = new_id(now)
     waiting = due_at is not None and due_at > now
     last = tx.one("SELECT max(ordinal) AS ordinal FROM task WHERE work_order_id = ?", (work_order["id"],))
@@ -85,6 +91,8 @@ def create_task(
             "source_validation": source.validation_id,
         },
     )
+    if due_at is not None and waiting:
+        book_wake(tx, task_id, TASK_WAKE_UP, due_at, actor=actor, now=now)
     touch_work_order(tx, work_order["id"], now)
     return task_id
 
@@ -100,7 +108,10 @@ def task_row(rx: Rx, task_id: str) -> sqlite3.Row:
 def move_task(
     tx: Tx, task_id: str, to: TaskState, *, actor: Actor, now: Instant, reason: str = "", **values: object
 ) -> sqlite3.Row:
-    """Take one legal step of a task, journal it, and arm its lane if the step freed or filled it."""
+    """Take one legal step of a task, journal it, and arm its lane if the step freed or filled it.
+
+    The wake of one that waited is cancelled with it.
+    """
     row = transition(tx, TASK, task_id, to, armed_at=None, blocked_by=None, changed_at=now, **values)
     tx.journal(
         f"task.{to.lower()}",
@@ -110,6 +121,8 @@ def move_task(
         work_order_id=row["work_order_id"],
         detail={"reason": reason} if reason else {},
     )
+    if to is TaskState.CANCELLED and row["due_at"] is not None:
+        cancel_wake(tx, task_id, "its task was cancelled", actor=actor, now=now)
     touch_work_order(tx, row["work_order_id"], now)
     if to not in (TaskState.CLAIMED, TaskState.DISPATCHED):
         arm_lane(tx, row["lane"], now)
@@ -126,19 +139,32 @@ def drain_due_wakeups(tx: Tx, epoch: int, limit: int = 100, *, now: Instant) -> 
 
     Due means ``now >= due_at``: at ``due_at - 1`` it waits, at ``due_at`` and after it fires, once. A clock that
     goes back afterwards unfires nothing, and what still waits keeps its stored ``due_at``. Readiness and the
-    firing of the occurrence are one change of one row, so a kill leaves both or neither. Nothing fires by a
-    distrusted clock (E-32). `StaleEpoch` if a newer coordinator has taken over.
+    firing of the wake are one commit, so a kill leaves both or neither. Nothing fires by a distrusted clock
+    (E-32), nor after a restore before a person has looked (E-85). `StaleEpoch` if a newer coordinator has taken
+    over. The alarm clock's runner fires the same wakes, each at its instant; this is the pass that cannot miss.
     """
     require_epoch(tx, epoch)
     require_batch(limit)
-    if not time_is_trusted(tx):
+    if not time_is_trusted(tx) or awaits_a_look(tx):
         return ()
-    due = tx.all(
-        "SELECT id FROM task WHERE state = 'WAITING' AND due_at <= ? ORDER BY due_at, id LIMIT ?",
-        (now, limit),
-    )
-    for row in due:
-        move_task(tx, row["id"], TaskState.READY, actor=ENGINE, now=now, reason="due", ready_at=now)
-    if due:
+    fired = fire_at_once(tx, TASK_WAKE_UP, limit, now=now)
+    for wake in fired:
+        note_wake(
+            tx,
+            "fired",
+            wake.id,
+            ENGINE,
+            now,
+            **{"from": WakeState.PENDING},
+            to=wake.state,
+            late_ms=wake.late_ms,
+        )
+        wake_task(tx, wake, now=now)
+    return tuple(wake.id for wake in fired)
+
+
+def wake_task(tx: Tx, wake: Wake, *, now: Instant) -> None:
+    """What a wake-up does: its WAITING task becomes READY. One that was cancelled meanwhile stays so."""
+    if task_row(tx, wake.id)["state"] == TaskState.WAITING:
+        move_task(tx, wake.id, TaskState.READY, actor=ENGINE, now=now, reason="due", ready_at=now)
         tx.boundary("wakeup")
-    return tuple(row["id"] for row in due)

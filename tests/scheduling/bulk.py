@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.scheduling.wakeups import TASK_WAKE_UP, book_wake
 from engine.storage import Tx
 from tests.ledger import Ledger
 
@@ -16,6 +17,7 @@ async def waiting_tasks(ledger: Ledger, due: Sequence[int]) -> None:
         tx.run("UPDATE work_order SET state = 'DECISION_NEEDED' WHERE id = ?", (order,))
         for number, instant in enumerate(due):
             _task(tx, order, f"waiting-{number:06d}", number + 2, "WAITING", instant, now)
+            book_wake(tx, f"waiting-{number:06d}", TASK_WAKE_UP, instant, now=now)
 
     await ledger.write(add)
 

@@ -15,6 +15,7 @@ from engine.scheduling.claims import claim_tasks, recover_abandoned_claims, rele
 from engine.scheduling.tasks import drain_due_wakeups
 from engine.states import HoldKind, NodeKind
 from engine.storage import Rx, Tx
+from engine.wakes.sqlite.at_once import DUE
 from tests.ledger import LEASE, PERSON, Ledger
 
 
@@ -227,7 +228,7 @@ async def test_two_claims_cannot_be_live_for_one_task(ledger: Ledger) -> None:
 
 PLANS = {
     "SELECT * FROM task WHERE armed_at IS NOT NULL ORDER BY armed_at, id LIMIT 100": "task_armed",
-    "SELECT id FROM task WHERE state = 'WAITING' AND due_at <= 5 ORDER BY due_at, id LIMIT 100": "task_waiting",
+    DUE.replace(":now", "5").replace(":kind", "'task.wake_up'").replace(":limit", "100"): "wake_armed",
     "SELECT * FROM claim WHERE state = 'LIVE' AND lease_until <= 5 ORDER BY lease_until, id LIMIT 100": "claim_lease",
 }
 
