@@ -103,7 +103,7 @@ class WakeRows(Protocol):
     ) -> tuple[WakeSummary, ...]:
         """A page of wakes by due time, then creation; see `place` for ``after``. No states: all of them.
 
-        ``text`` stands anywhere in what names a wake: kind, workspace, session, lane, event key, id or error.
+        ``text`` stands anywhere in what names a wake: title, kind, workspace, session, lane, event key, id, error.
         """
 
     def list_ended(

@@ -132,7 +132,10 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class WakeSummary:
-    """A wake in a list: where it stands, without what was handed over, answered or delivered."""
+    """A wake in a list: where it stands, without what was handed over, answered or delivered.
+
+    ``title`` is the text that its intent has under this name, if it is an object that has one.
+    """
 
     order: int
     id: str
@@ -140,6 +143,7 @@ class WakeSummary:
     session: str | None
     trigger: Trigger
     kind: str
+    title: str | None
     lane: str | None
     event_key: str | None
     state: WakeState

@@ -215,8 +215,8 @@ async def test_s45_lists_are_by_workspace_and_session_ordered_and_paged(world: W
 
 async def test_lists_over_all_workspaces_can_be_searched_and_bounded_by_time(world: World) -> None:
     alarm = world.make()
-    late = await world.book(alarm, workspace="v", lane="deploys", in_="1m")
-    soon = await world.book(alarm, workspace="w", in_="2m")
+    late = await world.book(alarm, workspace="v", lane="deploys", in_="1m", intent="not an object")
+    soon = await world.book(alarm, workspace="w", in_="2m", intent={"title": "Say good morning", "to": [1]})
     watch = await alarm.watch(workspace="v", actor=ADA, event_key="ci:100%_done")
     cancelled = await world.book(alarm, workspace="w", in_="3m")
     await alarm.cancel(cancelled.id, ADA)
@@ -230,6 +230,8 @@ async def test_lists_over_all_workspaces_can_be_searched_and_bounded_by_time(wor
     assert await found(text="100%_d") == [watch.id]
     assert await found(text="1__%") == []
     assert await found(text=soon.id.lower()) == [soon.id]
+    assert await found(text="good MORNING") == [soon.id]
+    assert [wake.title for wake in await alarm.list_wakes(states=OPEN)] == [None, "Say good morning", None]
     assert await found(due_before=world.clock.now() + 2 * MINUTE) == [late.id]
     assert await found(workspace="v", states=OPEN, after=place((await alarm.list_wakes())[0])) == [watch.id]
 

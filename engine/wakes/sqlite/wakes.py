@@ -15,7 +15,16 @@ _DUE = f"coalesce(due_at, {LATEST})"
 _IS_OPEN = "state IN ('pending', 'firing', 'dead')"
 """Said once more in the words of an index, which then serves lists over all workspaces."""
 
-_NAMES = ("kind", "workspace", "session", "lane", "event_key", "last_error", "id")
+_NAMES = (
+    "kind",
+    "workspace",
+    "session",
+    "lane",
+    "event_key",
+    "last_error",
+    "id",
+    "json_extract(intent, '$.title')",
+)
 
 
 class SqliteWakes:
