@@ -18,6 +18,7 @@ from types import MappingProxyType
 from engine.backup.contents import Contents, has_table, open_copy, read_contents
 from engine.errors import PraxisError
 from engine.instants import Instant
+from engine.storage.checkpoints import has_checkpoints, known_point
 from engine.storage.connections import DATABASE_FILE, connect_reader
 from engine.storage.schema import Migration, applied, shipped_migrations
 from engine.storage.transaction import Rx
@@ -195,21 +196,33 @@ def read_present(database: sqlite3.Connection, copy: sqlite3.Connection) -> Pres
 
 
 def common_sequence(ours: Rx, theirs: Rx) -> int:
-    """The last sequence up to which both journals are the same."""
+    """The last sequence up to which both journals are known to be the same.
 
-    def hash_at(rx: Rx, sequence: int) -> str | None:
-        row = rx.one("SELECT hash FROM journal WHERE sequence = ?", (sequence,))
-        return None if row is None else str(row["hash"])
+    Where retention compacted one of them, only the ends of what was compacted can be compared: then it may be
+    earlier than the truth, never later.
+    """
+    sides = tuple((rx, has_checkpoints(rx)) for rx in (ours, theirs))
 
-    low = 0
+    def both_know(at_most: int) -> tuple[int, bool]:
+        """The greatest sequence up to ``at_most`` that both know the hash of, and whether it is the same."""
+        while True:
+            points = [known_point(rx, at_most, checkpoints=knows) for rx, knows in sides]
+            at_most = min(point[0] for point in points)
+            if points[0][0] == points[1][0]:
+                return at_most, points[0] == points[1]
+
+    low = common = 0
     high = min(read_contents(ours).journal_sequence, read_contents(theirs).journal_sequence)
     while low < high:
         middle = (low + high + 1) // 2
-        if (found := hash_at(ours, middle)) is not None and found == hash_at(theirs, middle):
+        point, same = both_know(middle)
+        if point <= low:
             low = middle
+        elif same:
+            low, common = middle, point
         else:
-            high = middle - 1
-    return low
+            high = point - 1
+    return common
 
 
 def _steps_after(database: sqlite3.Connection, migrations: tuple[Migration, ...]) -> tuple[Migration, ...]:

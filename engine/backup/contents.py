@@ -9,8 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.backup.watch import Stage, Watch
+from engine.dispatch.planning import SECRET_KEY_FILE
 from engine.errors import DatabaseNewer, NotADatabase, SchemaMismatch, StorageError
 from engine.instants import Instant
+from engine.storage.checkpoints import CheckpointKey
 from engine.storage.connections import DATABASE_FILE, connect, damaged
 from engine.storage.epochs import current_epoch
 from engine.storage.journal import JournalReport, verify_journal
@@ -71,6 +73,14 @@ def open_copy(path: Path) -> sqlite3.Connection:
     """Open a database that nobody writes to, for reading; its log beside it is read along if it has one."""
     log = path.with_name(f"{path.name}-wal")
     return connect(path, "ro", immutable=not (log.exists() and log.stat().st_size > 0))
+
+
+def checkpoint_key_in(folder: Path) -> CheckpointKey | None:
+    """What signs checkpoints of the data or the backup in ``folder``, or None if its key is not there."""
+    try:
+        return CheckpointKey.of((folder / SECRET_KEY_FILE).read_bytes())
+    except OSError:
+        return None
 
 
 def has_table(rx: Rx, name: str) -> bool:
@@ -147,8 +157,13 @@ def referenced_blobs(rx: Rx) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def unsound(database: sqlite3.Connection, name: str, watch: Watch) -> tuple[list[Problem], JournalReport]:
-    """Check pages, references and the chain of the journal; give what is wrong, and how far the journal goes."""
+def unsound(
+    database: sqlite3.Connection, name: str, watch: Watch, key: CheckpointKey | None = None
+) -> tuple[list[Problem], JournalReport]:
+    """Check pages, references and the chain of the journal; give what is wrong, and how far the journal goes.
+
+    ``key`` is what checkpoints of the journal were signed with; without it only the chain proves them.
+    """
     problems: list[Problem] = []
     report = JournalReport()
     try:
@@ -170,7 +185,7 @@ def unsound(database: sqlite3.Connection, name: str, watch: Watch) -> tuple[list
         total = 0 if head is None else int(head["sequence"])
         while not report.finished:
             watch.at(Stage.JOURNAL, report.rows, total)
-            report = verify_journal(rx, report, at_most=_ROWS_PER_LOOK)
+            report = verify_journal(rx, report, at_most=_ROWS_PER_LOOK, key=key)
     except sqlite3.Error as error:
         problems.append(Problem(Wrong.DATABASE, name, f"The database cannot be read: {error}."))
     except StorageError as error:

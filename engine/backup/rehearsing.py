@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.actors import Actor
-from engine.backup.contents import Contents, Problem, has_table, open_copy, read_contents, unsound
+from engine.backup.contents import (
+    Contents,
+    Problem,
+    checkpoint_key_in,
+    has_table,
+    open_copy,
+    read_contents,
+    unsound,
+)
 from engine.backup.restoring import RestoreReport, restore
 from engine.backup.watch import Watch
 from engine.clock import Clock
@@ -78,7 +86,7 @@ def rehearse(
 
 def _look(path: Path, report: RestoreReport, now: Instant, watch: Watch) -> Rehearsal:
     with closing(open_copy(path)) as database:
-        problems, _ = unsound(database, DATABASE_FILE, watch)
+        problems, _ = unsound(database, DATABASE_FILE, watch, checkpoint_key_in(path.parent))
         rx = Rx(database)
         after = read_contents(rx)
         return Rehearsal(

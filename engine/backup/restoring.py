@@ -21,6 +21,7 @@ from engine.backup.aftermath import Aftermath, make_safe
 from engine.backup.comparing import Comparison, Present, look_at_both, open_present, read_present
 from engine.backup.contents import (
     Contents,
+    checkpoint_key_in,
     open_copy,
     read_contents,
     referenced_blobs,
@@ -44,6 +45,7 @@ from engine.errors import (
 )
 from engine.execution.blobs import BlobState, BlobStore
 from engine.instants import Instant, format_instant
+from engine.storage.checkpoints import CheckpointKey
 from engine.storage.connections import DATABASE_FILE, connect, storage_error
 from engine.storage.folder_place import judge_place, these_surroundings
 from engine.storage.owner_lock import Owner, OwnerLock
@@ -173,7 +175,7 @@ def _restore(
     with closing(open_copy(database)) as staged:
         require_ours(staged, copy.database, shipped_migrations())
         if manifest is None:
-            _require_sound(staged, copy, watch)
+            _require_sound(staged, copy, watch, _key_for(stage))
         present, comparison = _look_at_present(folder, staged)
         blobs = referenced_blobs(Rx(staged))
     aftermath, contents = _prepare(database, copy, present, comparison, actor, reason, owner, now, watch)
@@ -274,8 +276,8 @@ def _stage_key(copy: Copy, manifest: Manifest | None, stage: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _require_sound(staged: sqlite3.Connection, copy: Copy, watch: Watch) -> None:
-    problems, _ = unsound(staged, copy.database.name, watch)
+def _require_sound(staged: sqlite3.Connection, copy: Copy, watch: Watch, key: CheckpointKey | None) -> None:
+    problems, _ = unsound(staged, copy.database.name, watch, key)
     if problems:
         raise _not_good(copy, *(one.text for one in problems))
 
@@ -351,8 +353,13 @@ def _prepare(
         contents = read_contents(tx)
         tx.end()
         database.execute("COMMIT")
-        _require_sound(database, copy, watch)
+        _require_sound(database, copy, watch, _key_for(path.parent))
     return aftermath, contents
+
+
+def _key_for(stage: Path) -> CheckpointKey | None:
+    """The key that the staged data will live with: its own, or that of the data folder around the stage."""
+    return checkpoint_key_in(stage) or checkpoint_key_in(stage.parent)
 
 
 def _fill_in_blobs(folder: Path, copy: Copy, blobs: dict[str, int], watch: Watch) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from engine.backup.contents import (
     Contents,
     Problem,
     Wrong,
+    checkpoint_key_in,
     has_table,
     open_copy,
     read_contents,
@@ -149,7 +150,7 @@ def _look_into(path: Path, manifest: Manifest, watch: Watch) -> tuple[Contents |
             rx = Rx(database)
             if not has_table(rx, "journal_head"):
                 return None, [Problem(Wrong.DATABASE, DATABASE_FILE, "The database is none of ours.")]
-            problems, report = unsound(database, DATABASE_FILE, watch)
+            problems, report = unsound(database, DATABASE_FILE, watch, checkpoint_key_in(path))
             if problems:
                 return None, problems
             contents = read_contents(rx)

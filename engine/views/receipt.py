@@ -165,10 +165,15 @@ def _holds(rx: Rx, identity: str) -> Iterator[dict[str, Any]]:
 
 
 def _journal(rx: Rx, identity: str) -> Iterator[dict[str, Any]]:
-    """Rows with the hash before them, so that each can be checked without those between; None if that is gone."""
+    """Rows with the hash before them, so that each can be checked without those between; None if that is gone.
+
+    Where retention removed the rows between, their checkpoint has that hash.
+    """
     rows = rx.all(
-        """SELECT journal.*, CASE journal.sequence WHEN 1 THEN ? ELSE before.hash END AS previous FROM journal
+        """SELECT journal.*, CASE journal.sequence WHEN 1 THEN ? ELSE coalesce(before.hash, removed.hash) END
+             AS previous FROM journal
            LEFT JOIN journal AS before ON before.sequence = journal.sequence - 1
+           LEFT JOIN journal_checkpoint AS removed ON removed.last = journal.sequence - 1
            WHERE journal.work_order_id = ? ORDER BY journal.sequence""",
         (GENESIS, identity),
     )
