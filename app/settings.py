@@ -62,6 +62,15 @@ class Settings:
         self._store.setValue("window/page", value)
 
     @property
+    def wrap_output(self) -> bool:
+        """Whether long lines of output are laid out over several rows."""
+        return self._flag("evidence/wrap_output")
+
+    @wrap_output.setter
+    def wrap_output(self, value: bool) -> None:
+        self._set_flag("evidence/wrap_output", value)
+
+    @property
     def geometry(self) -> QRect | None:
         """Where the window was when it was neither maximised nor minimised."""
         value = self._store.value("window/geometry")

@@ -210,7 +210,7 @@ async def measure_following(folder: Path, tasks: Tasks, seconds: float) -> dict[
     reading = await followed(view, path, seconds / 3)
     results |= {f"reading_{name}": reading[name] for name in _AGAIN}
     results["reading_stays"] = top == view._top_offset()
-    view._search_field.setText("no such words anywhere")
+    view.search_field.setText("no such words anywhere")
     view._step(1)
     searching = await followed(view, path, seconds / 3)
     results |= {f"searching_{name}": searching[name] for name in _AGAIN}

@@ -22,6 +22,7 @@ PAGE = Page(
         ("End", "In the output: go to the end and follow"),
         ("Ctrl+Home", "In the output: go to the start of the file"),
         ("Ctrl+Shift+F", "Find in the output"),
+        ("Alt+Z", "Wrap long lines of the output, or not"),
         ("F3, Shift+F3", "Next and previous match"),
     ),
 )

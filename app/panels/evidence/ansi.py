@@ -59,12 +59,16 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One row as shown: ``offset`` is where its bytes begin, ``hidden`` how many characters are cut."""
+    """One row as shown: ``offset`` is where its bytes begin, ``hidden`` how many characters are cut.
+
+    ``continued``: it goes on with the line of the row before, which has the same offset.
+    """
 
     offset: int
     text: str
     spans: tuple[Span, ...] = ()
     hidden: int = 0
+    continued: bool = False
 
 
 _BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

@@ -19,6 +19,7 @@ from app.panels.inbox.sections import Notice
 from app.panels.inbox.sheet import short_digest, size_text
 from app.panels.rows import Column, RowModel, RowTable
 from app.panels.words import plain_tip
+from app.settings import Settings
 from app.theme import Tone
 from app.widgets import Badge, EmptyState, ask_save_file, button, column, label, row, spoken
 from engine.errors import PraxisError
@@ -38,9 +39,12 @@ class ArtifactsView(QWidget):
         blob_file: Callable[[str], Path],
         verify: Verify,
         parent: QWidget | None = None,
+        *,
+        settings: Settings | None = None,
     ) -> None:
         super().__init__(parent)
         self._spawn = spawn
+        self._settings = settings
         self._verify = verify
         self._blob_file = blob_file
         self._shown: tuple[BlobRef, ...] = ()
@@ -123,7 +127,7 @@ class ArtifactsView(QWidget):
         head.addWidget(self._answer)
         head.addStretch(1)
         lines.addLayout(head)
-        self._preview = Preview(spawn, holder)
+        self._preview = Preview(spawn, holder, settings=self._settings)
         lines.addWidget(self._preview, 1)
         return holder
 

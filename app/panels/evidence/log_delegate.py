@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from app.panels.evidence.ansi import PLAIN, Flag, LogLine, Style
 from app.panels.evidence.log_colours import Ink, ink_of
-from app.panels.evidence.log_model import Roles, cut_note
+from app.panels.evidence.log_model import LogModel, Roles, cut_note
 from app.theme import Text, Tokens, font, tokens
 
 PAD = 10
@@ -40,6 +40,10 @@ class LogDelegate(QStyledItemDelegate):
         """The width that a row of so many characters takes."""
         return round(self._metrics.horizontalAdvance("0") * (characters + 2)) + 2 * PAD
 
+    def columns_in(self, width: int) -> int:
+        """How many characters a row of this width has room for."""
+        return int((width - 2 * PAD) / self._metrics.horizontalAdvance("0"))
+
     def refont(self) -> None:
         """Take the font of the theme as it is now."""
         self._font = font(Text.CODE_SMALL)
@@ -60,8 +64,10 @@ class LogDelegate(QStyledItemDelegate):
             painter.fillRect(rect, colours.select)
             painter.fillRect(QRectF(rect.left(), rect.top(), 3, rect.height()), colours.accent)
         origin = QPointF(rect.left() + PAD, rect.top() + 1)
+        if line.continued:
+            painter.fillRect(QRectF(rect.left() + 4, rect.top(), 2, rect.height()), colours.border)
         if self.needle:
-            self._paint_marks(painter, origin, line.text, colours)
+            self._paint_marks(painter, origin, line.text, _around(index, len(self.needle) - 1), colours)
         left = origin.x()
         for start, end, style in _runs(line):
             left += self._paint_run(painter, QPointF(left, origin.y()), line.text[start:end], style, colours)
@@ -86,19 +92,25 @@ class LogDelegate(QStyledItemDelegate):
         painter.drawText(QPointF(place.x(), place.y() + self._metrics.ascent()), text)
         return width
 
-    def _paint_marks(self, painter: QPainter, origin: QPointF, text: str, colours: Tokens) -> None:
+    def _paint_marks(
+        self, painter: QPainter, origin: QPointF, text: str, around: tuple[str, str], colours: Tokens
+    ) -> None:
         ground = QColor(colours.warn_back)
-        folded = text.casefold()
-        at = folded.find(self.needle)
+        before, after = around
+        folded = (before + text + after).casefold()
         # Where folding changes the length, places in the two texts no longer match: mark the row instead.
-        exact = len(folded) == len(text)
+        exact = len(folded) == len(before) + len(text) + len(after)
+        at = folded.find(self.needle)
         while at >= 0:
-            left = self._metrics.horizontalAdvance(text[:at]) if exact else 0.0
-            width = self._metrics.horizontalAdvance(text[at : at + len(self.needle)] if exact else text)
-            mark = QRectF(origin.x() + left - 1, origin.y(), width + 2, self._metrics.height())
-            painter.fillRect(mark, ground)
-            painter.setPen(colours.warn)
-            painter.drawRect(mark.adjusted(0.5, 0.5, -0.5, -0.5))
+            first = min(max(at - len(before), 0), len(text)) if exact else 0
+            behind = min(max(at - len(before) + len(self.needle), 0), len(text)) if exact else len(text)
+            if first < behind:
+                left = self._metrics.horizontalAdvance(text[:first])
+                width = self._metrics.horizontalAdvance(text[first:behind])
+                mark = QRectF(origin.x() + left - 1, origin.y(), width + 2, self._metrics.height())
+                painter.fillRect(mark, ground)
+                painter.setPen(colours.warn)
+                painter.drawRect(mark.adjusted(0.5, 0.5, -0.5, -0.5))
             at = folded.find(self.needle, at + len(self.needle)) if exact else -1
 
     def _styled(self, flags: int) -> QFont:
@@ -121,6 +133,12 @@ class LogDelegate(QStyledItemDelegate):
                 self._inks.clear()
             found = self._inks[style] = ink_of(style, colours)
         return found
+
+
+def _around(index: QModelIndex | QPersistentModelIndex, most: int) -> tuple[str, str]:
+    """The neighbouring text in the same line, so that what is found across a wrap is marked too."""
+    model = index.model()
+    return model.around(index.row(), most) if isinstance(model, LogModel) else ("", "")
 
 
 def _runs(line: LogLine) -> list[tuple[int, int, Style]]:

@@ -48,7 +48,8 @@ class LogModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole:
                 return shown_text(line)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return shown_text(line) or "empty line"
+                words = shown_text(line) or "empty line"
+                return f"continued: {words}" if line.continued else words
             case Roles.LINE:
                 return line
         return None
@@ -68,7 +69,7 @@ class LogModel(QAbstractTableModel):
         return self._lines[first : last + 1]
 
     def row_at(self, offset: int) -> int:
-        """The last row that begins at or before byte ``offset``; 0 if all begin later."""
+        """The first row of the last line that begins at or before byte ``offset``; 0 if all begin later."""
         low, high = 0, len(self._lines)
         while low < high:
             middle = (low + high) // 2
@@ -76,7 +77,41 @@ class LogModel(QAbstractTableModel):
                 low = middle + 1
             else:
                 high = middle
-        return max(low - 1, 0)
+        return self.rows_of(max(low - 1, 0)).start
+
+    def rows_of(self, row: int) -> range:
+        """All rows of the line that this row belongs to."""
+        first, behind = row, row + 1
+        while first > 0 and first < len(self._lines) and self._lines[first].continued:
+            first -= 1
+        while behind < len(self._lines) and self._lines[behind].continued:
+            behind += 1
+        return range(first, behind)
+
+    def row_with(self, needle: str, row: int) -> int:
+        """The row of the line at ``row`` in which ``needle`` begins; ``row`` if that is not in what is shown."""
+        rows = self.rows_of(row)
+        folded = [self._lines[at].text.casefold() for at in rows]
+        place = "".join(folded).find(needle.casefold())
+        for at, text in zip(rows, folded, strict=True):
+            if 0 <= place < len(text):
+                return at
+            place -= len(text)
+        return row
+
+    def around(self, row: int, most: int) -> tuple[str, str]:
+        """What stands before and after this row's text in its line, ``most`` characters of each."""
+        before = after = ""
+        rows = self.rows_of(row)
+        for at in range(row - 1, rows.start - 1, -1):
+            before = self._lines[at].text + before
+            if len(before) >= most:
+                break
+        for at in range(row + 1, rows.stop):
+            after += self._lines[at].text
+            if len(after) >= most:
+                break
+        return before[-most:] if most else "", after[:most]
 
     def apply(self, patch: Patch) -> int:
         """Take over what changed; gives how many rows were put in front (negative: taken away there)."""

@@ -160,7 +160,9 @@ class LogSource:
     def text(self, lines: Sequence[LogLine], end: int) -> str:
         """The text of neighbouring rows; if one is cut, all is read again from the file up to ``end``."""
         if not any(line.hidden for line in lines):
-            return "\n".join(line.text for line in lines)
+            return "".join(
+                line.text if line.continued or not at else f"\n{line.text}" for at, line in enumerate(lines)
+            )
         begin = lines[0].offset
         with self._path.open("rb") as file:
             file.seek(begin)

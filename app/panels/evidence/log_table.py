@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
 from app.panels.evidence.log_delegate import LogDelegate
@@ -17,6 +17,7 @@ class LogTable(QTableView):
     wanted_end = Signal()
     wanted_start = Signal()
     wanted_copy = Signal()
+    resized = Signal()
 
     def __init__(self, model: LogModel, delegate: LogDelegate, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,6 +45,11 @@ class LogTable(QTableView):
         if isinstance(delegate, LogDelegate):
             self.verticalHeader().setMinimumSectionSize(delegate.row_height)
             self.verticalHeader().setDefaultSectionSize(delegate.row_height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Tell that rows have another width now."""
+        super().resizeEvent(event)
+        self.resized.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """End and Home go to the ends of the whole file, Page up beyond the loaded part loads more."""

@@ -13,34 +13,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, QTimer
-from PySide6.QtGui import (
-    QAction,
-    QHideEvent,
-    QKeyEvent,
-    QResizeEvent,
-    QShowEvent,
-)
-from PySide6.QtWidgets import (
-    QComboBox,
-    QLineEdit,
-    QPushButton,
-    QStackedLayout,
-    QWidget,
-)
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt, QTimer
+from PySide6.QtGui import QAction, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QLineEdit, QPushButton, QStackedLayout, QWidget
 
+from app.panels.evidence.log_bar import LogBar
 from app.panels.evidence.log_delegate import LogDelegate
 from app.panels.evidence.log_model import LogModel
 from app.panels.evidence.log_search import Search
 from app.panels.evidence.log_source import LogSource, Patch
 from app.panels.evidence.log_table import LogTable
-from app.panels.evidence.text_encoding import AUTOMATIC, CHOICES, Detection
+from app.panels.evidence.log_wrap import FEWEST_COLUMNS, RowWrap
+from app.panels.evidence.text_encoding import Detection
 from app.panels.inbox.sheet import size_text
-from app.theme import Text, theme
-from app.widgets import EmptyState, Role, button, check_box, column, copy_text, frame, label, number, row
+from app.settings import Settings
+from app.theme import theme
+from app.widgets import EmptyState, Role, button, column, copy_text, frame
 
 POLL_MS = 100
 """How often a live file is looked at."""
+
+RESIZED_MS = 120
+"""How long a width must stand before wrapped rows are laid out anew."""
 
 
 class Spawn(Protocol):
@@ -50,13 +44,16 @@ class Spawn(Protocol):
 
 
 class LogView(QWidget):
-    """See the module. ``name`` says which stream it is ("Standard output")."""
+    """See the module. ``name`` says which stream it is ("Standard output"); ``settings`` remember the wrapping."""
 
-    def __init__(self, spawn: Spawn, name: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, spawn: Spawn, name: str, parent: QWidget | None = None, *, settings: Settings | None = None
+    ) -> None:
         super().__init__(parent)
         self.setAccessibleName(name)
         self._spawn = spawn
         self._name = name
+        self._settings = settings
         self._path: Path | None = None
         self._live = False
         self._source: LogSource | None = None
@@ -66,10 +63,14 @@ class LogView(QWidget):
         self._following = True
         self._settling = False
         self._search = Search()
+        self._wrap = RowWrap()
+        self._columns = 0
         self._model = LogModel(self)
         self._delegate = LogDelegate(self)
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._poll)
+        self._resized = QTimer(self, interval=RESIZED_MS, singleShot=True)
+        self._resized.timeout.connect(self._lay_out)
         self._build()
         look = theme()
         if look is not None:
@@ -102,7 +103,7 @@ class LogView(QWidget):
         self._path = None
         self._source = None
         self._following = True
-        self._search_field.clear()
+        self._bar.search_field.clear()
         self._say_nothing()
 
     def set_empty_words(self, what: str, do: str) -> None:
@@ -120,6 +121,11 @@ class LogView(QWidget):
         return self._table
 
     @property
+    def search_field(self) -> QLineEdit:
+        """What is looked for."""
+        return self._bar.search_field
+
+    @property
     def detection(self) -> Detection | None:
         """The encoding the rows are read in."""
         return self._patch.detection if self._patch is not None else None
@@ -128,12 +134,14 @@ class LogView(QWidget):
 
     def _build(self) -> None:
         outer = column(self)
-        outer.addWidget(self._build_bar())
+        self._bar = self._build_bar()
+        outer.addWidget(self._bar)
         self._above = self._edge_line("Load earlier output (Page up at the top)", self._earlier)
         self._below = self._edge_line("Go to the end and follow (End)", self.go_to_end)
         outer.addWidget(self._above)
         self._table = LogTable(self._model, self._delegate, self)
         self._table.setAccessibleName(f"{self._name}, rows")
+        self._table.resized.connect(self._resized.start)
         self._table.wanted_earlier.connect(self._earlier)
         self._table.wanted_end.connect(self.go_to_end)
         self._table.wanted_start.connect(self.go_to_start)
@@ -159,63 +167,17 @@ class LogView(QWidget):
         outer.addWidget(holder, 1)
         outer.addWidget(self._below)
 
-    def _build_bar(self) -> QWidget:
-        bar = QWidget(self)
-        line = row(bar, margins=(0, 0, 0, 8), gap=8)
-        self._encoding = QComboBox(bar)
-        self._encoding.setAccessibleName(f"Encoding of {self._name.lower()}")
-        self._encoding.setToolTip("How the bytes are read. The bytes themselves are never changed.")
-        self._encoding.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self._encoding.setMinimumContentsLength(17)
-        for name, words in CHOICES:
-            self._encoding.addItem(words, name)
-        self._encoding.view().setMinimumWidth(self._encoding.fontMetrics().averageCharWidth() * 36)
-        self._encoding.activated.connect(lambda _=0: self._reload(self._top_offset()))
-        self._raw = check_box(
-            "Raw", "Show escapes and control characters instead of obeying them", parent=bar
-        )
-        self._raw.toggled.connect(lambda _=False: self._reload(self._top_offset()))
-        self._facts = label("", Text.SMALL, muted=True, parent=bar)
-        self._search_field = QLineEdit(bar)
-        self._search_field.setProperty("role", "search")
-        self._search_field.setPlaceholderText("Find")
-        self._search_field.setAccessibleName(f"Find in {self._name.lower()}")
-        self._search_field.setToolTip(
-            "Find in the whole file; Enter next, Shift+Enter previous (Ctrl+Shift+F)"
-        )
-        self._search_field.setClearButtonEnabled(True)
-        self._search_field.setMinimumWidth(120)
-        self._search_field.setMaximumWidth(260)
-        self._search_field.installEventFilter(self)
-        self._search_field.textChanged.connect(self._needle_changed)
-        self._found = label("", Text.SMALL, muted=True, parent=bar)
-        self._previous = button("▲", "Previous match (Shift+F3)", partial(self._step, -1), role=Role.QUIET)
-        self._next = button("▼", "Next match (F3)", partial(self._step, 1), role=Role.QUIET)
-        self._previous.setAccessibleName("Previous match")
-        self._next.setAccessibleName("Next match")
-        self._stop = button("Stop", "Stop searching", self._stop_search, role=Role.QUIET)
-        for widget, stretch in (
-            (self._encoding, 0),
-            (self._raw, 0),
-            (self._facts, 1),
-            (self._found, 0),
-            (self._search_field, 1),
-            (self._previous, 0),
-            (self._next, 0),
-            (self._stop, 0),
-        ):
-            line.addWidget(widget, stretch)
-        self._stop.hide()
-        for key, do in (
-            ("Ctrl+Shift+F", self._search_field.setFocus),
-            ("F3", partial(self._step, 1)),
-            ("Shift+F3", partial(self._step, -1)),
-        ):
-            action = QAction(self)
-            action.setShortcut(key)
-            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            action.triggered.connect(lambda _=False, run=do: run())
-            self.addAction(action)
+    def _build_bar(self) -> LogBar:
+        bar = LogBar(self._name, self)
+        if self._settings is not None:
+            bar.set_wraps(self._settings.wrap_output)
+        bar.encoding_chosen.connect(lambda: self._reload(self._top_offset()))
+        bar.raw_toggled.connect(lambda: self._reload(self._top_offset()))
+        bar.wrap_toggled.connect(self._wrap_chosen)
+        bar.needle_changed.connect(self._needle_changed)
+        bar.step.connect(self._step)
+        bar.stop.connect(self._stop_search)
+        bar.left.connect(lambda: self._table.setFocus())
         return bar
 
     def _edge_line(self, tip: str, pressed: Callable[[], None]) -> QPushButton:
@@ -229,9 +191,7 @@ class LogView(QWidget):
         """Begin anew: at the end, or around the byte that stood at the top."""
         if self._path is None:
             return
-        source = LogSource(
-            self._path, encoding=self._encoding.currentData() or AUTOMATIC, raw=self._raw.isChecked()
-        )
+        source = LogSource(self._path, encoding=self._bar.encoding, raw=self._bar.raw)
         self._source = source
         if keep is None:
             self._following = True
@@ -252,11 +212,15 @@ class LogView(QWidget):
             async with self._lock:
                 if source is not self._source:
                     return
-                patch = await asyncio.to_thread(action)
+                patch = await asyncio.to_thread(self._rows, action)
                 if patch is not None and source is self._source:
                     self._apply(patch, show)
         finally:
             self._loading = False
+
+    def _rows(self, action: Callable[[], Patch | None]) -> Patch | None:
+        patch = action()
+        return self._wrap.rows(patch) if patch is not None else None
 
     def _poll(self) -> None:
         source = self._source
@@ -323,8 +287,7 @@ class LogView(QWidget):
     def _say_nothing(self) -> None:
         self._model.clear()
         self._patch = None
-        self._facts.setText("")
-        self._encoding.setItemText(0, CHOICES[0][1])
+        self._bar.say_nothing()
         self._above.hide()
         self._below.hide()
         self._stack.setCurrentWidget(self._empty)
@@ -346,15 +309,7 @@ class LogView(QWidget):
             )
         empty = self._model.rowCount() == 0
         self._stack.setCurrentWidget(self._empty if empty else self._table)
-        self._facts.setText("missing" if patch.missing else size_text(patch.size))
-        self._facts.setToolTip(
-            f"{number(patch.size)} bytes. Read as {patch.detection.label}: {patch.detection.why}."
-        )
-        automatic = f"{patch.detection.label} (detected)" if not patch.detection.chosen else CHOICES[0][1]
-        self._encoding.setItemText(0, automatic)
-        self._encoding.setToolTip(
-            f"Read as {patch.detection.label}: {patch.detection.why}. The bytes themselves are never changed."
-        )
+        self._bar.say_facts(patch.size, patch.detection, missing=patch.missing)
         self._say_edges()
 
     def _say_edges(self) -> None:
@@ -404,8 +359,65 @@ class LogView(QWidget):
         return self._model.line(top).offset
 
     def _fit_width(self) -> None:
-        wanted = self._delegate.width_of(self._model.longest)
-        self._table.setColumnWidth(0, max(wanted, self._table.viewport().width()))
+        width = self._table.viewport().width()
+        if not self._columns:
+            width = max(self._delegate.width_of(self._model.longest), width)
+        self._table.setColumnWidth(0, width)
+
+    # --------------------------------------------------------------------------------------- wrapping
+
+    def _wrap_chosen(self, on: bool) -> None:
+        if self._settings is not None:
+            self._settings.wrap_output = on
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Lay the loaded lines out in the width that the view has now, the top line staying at the top."""
+        columns = max(self._delegate.columns_in(self._rows_width()), FEWEST_COLUMNS) if self._bar.wraps else 0
+        if columns != self._columns:
+            self._columns = columns
+            self._spawn(self._lay_out_in_thread(columns), f"lay out {self._name.lower()}")
+
+    def _rows_width(self) -> int:
+        """The width of the rows; while there are none, the one that they will have."""
+        if self._table.isVisible():
+            return self._table.viewport().width()
+        return self.width() - self._table.verticalScrollBar().sizeHint().width() - 2
+
+    async def _lay_out_in_thread(self, columns: int) -> None:
+        async with self._lock:
+            last = self._patch
+            if columns != self._columns:
+                return
+            if last is None:
+                self._wrap.begin(columns)
+                return
+            patch = await asyncio.to_thread(self._wrap.relaid, columns, last)
+            if last is self._patch:
+                top, chosen = self._top_offset(), self._chosen_offsets()
+                self._apply(patch, None)
+                if top is not None:
+                    self._settling = True
+                    self._table.verticalScrollBar().setValue(
+                        self._model.row_at(top) * self._delegate.row_height
+                    )
+                    self._settling = False
+                self._choose(chosen)
+
+    def _chosen_offsets(self) -> list[int]:
+        return [self._model.line(index.row()).offset for index in self._table.selectionModel().selectedRows()]
+
+    def _choose(self, offsets: list[int]) -> None:
+        rows: set[int] = set()
+        for offset in offsets:
+            rows.update(self._model.rows_of(self._model.row_at(offset)))
+        chosen = QItemSelection()
+        for first, last in _stretches(sorted(rows)):
+            chosen.select(self._model.index(first, 0), self._model.index(last, 0))
+        flags = QItemSelectionModel.SelectionFlag
+        self._table.selectionModel().select(chosen, flags.ClearAndSelect | flags.Rows)
+
+    # ------------------------------------------------------------------------------------------- looking
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Let rows fill the width."""
@@ -416,7 +428,10 @@ class LogView(QWidget):
         """Look at the file while one looks at the view."""
         super().showEvent(event)
         self._run_timer()
+        if self._settings is not None:
+            self._bar.set_wraps(self._settings.wrap_output)
         self._fit_width()
+        self._lay_out()
         self._poll()
 
     def hideEvent(self, event: QHideEvent) -> None:
@@ -434,6 +449,7 @@ class LogView(QWidget):
         self._delegate.refont()
         self._table.fit_rows()
         self._fit_width()
+        self._lay_out()
         self._table.viewport().update()
 
     # ------------------------------------------------------------------------------------------ copying
@@ -441,7 +457,9 @@ class LogView(QWidget):
     def copy_selection(self) -> None:
         """Copy the selected rows whole; nothing selected copies all loaded rows."""
         chosen = self._table.selectionModel()
-        rows = sorted({index.row() for index in chosen.selectedRows()}) or list(range(self._model.rowCount()))
+        rows = sorted(
+            {row for index in chosen.selectedRows() for row in self._model.rows_of(index.row())}
+        ) or list(range(self._model.rowCount()))
         source, patch = self._source, self._patch
         if rows and source is not None and patch is not None:
             self._spawn(self._copy(source, rows, patch.end), f"copy from {self._name.lower()}")
@@ -456,41 +474,24 @@ class LogView(QWidget):
 
     # ---------------------------------------------------------------------------------------- searching
 
-    def eventFilter(self, watched: object, event: QEvent) -> bool:
-        """Enter and Shift+Enter in the search field go through the matches, Escape leaves it."""
-        if (
-            watched is self._search_field
-            and isinstance(event, QKeyEvent)
-            and event.type() == QEvent.Type.KeyPress
-        ):
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-                back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-                self._step(-1 if back else 1)
-                return True
-            if event.key() == Qt.Key.Key_Escape:
-                self._search_field.clear()
-                self._table.setFocus()
-                return True
-        return False
-
     def _needle_changed(self, text: str) -> None:
         self._delegate.needle = text.casefold()
         self._table.viewport().update()
         if text != self._search.needle:
             self._stop_search()
             self._search = Search()
-            self._found.setText("")
+            self._bar.say_search_failed("")
 
     def _step(self, direction: int) -> None:
-        needle = self._search_field.text()
+        needle = self._bar.search_field.text()
         source = self._source
         if not needle or source is None:
-            self._search_field.setFocus()
+            self._bar.search_field.setFocus()
             return
         if self._search.needle != needle or self._search.source is not source:
             self._stop_search()
             self._search = Search(needle, source, direction, self._search_origin(direction))
-            self._stop.show()
+            self._bar.set_searching(True)
             self._spawn(self._search_file(self._search), f"search {self._name.lower()}")
             return
         self._search.direction = direction
@@ -520,12 +521,12 @@ class LogView(QWidget):
                 if search.current < 0 and search.reached():
                     self._show_match(search, search.nearest())
         except OSError as error:
-            self._found.setText(f"Search failed: {error.strerror or error}")
+            self._bar.say_search_failed(f"Search failed: {error.strerror or error}")
             return
         finally:
             search.done = True
             if search is self._search:
-                self._stop.hide()
+                self._bar.set_searching(False)
         if search.current < 0:
             self._show_match(search, search.nearest())
         self._say_found(search)
@@ -543,7 +544,7 @@ class LogView(QWidget):
         )
         if inside:
             self._following = False
-            self._select_row(self._model.row_at(offset))
+            self._select_row(self._model.row_with(self._search.needle, self._model.row_at(offset)))
         else:
             self._spawn(self._open_match(source, offset), f"go to a match in {self._name.lower()}")
         self._say_found(search)
@@ -551,7 +552,7 @@ class LogView(QWidget):
     async def _open_match(self, source: LogSource, offset: int) -> None:
         await self._read_in_thread(source, partial(source.open_around, offset), offset)
         if source is self._source and self._model.rowCount():
-            self._select_row(self._model.row_at(offset))
+            self._select_row(self._model.row_with(self._search.needle, self._model.row_at(offset)))
 
     def _select_row(self, row_number: int) -> None:
         index = self._model.index(row_number, 0)
@@ -571,24 +572,12 @@ class LogView(QWidget):
         self._say_edges()
 
     def _say_found(self, search: Search) -> None:
-        if search is not self._search:
-            return
-        total = f"{number(len(search.offsets))}{'' if search.whole else '+'}"
-        if search.current >= 0:
-            words = f"{number(search.current + 1)} of {total}"
-        elif search.offsets:
-            words = f"{total} rows"
-        else:
-            words = "not found" if search.whole else "none so far"
-        if not search.done and search.size:
-            words = f"{words} · {min(search.searched * 100 // search.size, 100)} %"
-        elif not search.whole:
-            words = f"{words} · stopped"
-        self._found.setText(words)
+        if search is self._search:
+            self._bar.say_found(search)
 
     def _stop_search(self) -> None:
         self._search.stop.set()
-        self._stop.hide()
+        self._bar.set_searching(False)
 
 
 def _stretches(rows: list[int]) -> list[tuple[int, int]]:

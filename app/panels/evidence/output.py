@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
 
 from app.panels.evidence.log_view import LogView, Spawn
 from app.panels.inbox.sheet import size_text
+from app.settings import Settings
 from app.widgets import column
 from engine.views.values import EvidenceView
 
@@ -17,7 +18,9 @@ _STREAMS = (("stdout", "Standard output"), ("stderr", "Standard error"))
 class OutputView(QWidget):
     """Both streams, one at a time; the one that has something is shown first."""
 
-    def __init__(self, spawn: Spawn, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, spawn: Spawn, parent: QWidget | None = None, *, settings: Settings | None = None
+    ) -> None:
         super().__init__(parent)
         self._attempt = ""
         self._touched = False
@@ -31,7 +34,7 @@ class OutputView(QWidget):
         self._views = {}
         for stream, name in _STREAMS:
             self._bar.addTab(stream)
-            view = LogView(spawn, name, self)
+            view = LogView(spawn, name, self, settings=settings)
             self._views[stream] = view
             self._stack.addWidget(view)
         lines.addWidget(self._stack, 1)

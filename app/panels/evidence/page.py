@@ -179,8 +179,10 @@ class EvidencePage(PageView):
         self._tabs.setDocumentMode(True)
         self._tabs.setAccessibleName("Parts of the evidence")
         self._summary = SummaryView(session.times, self._tasks.spawn, session.engine.verify_blob)
-        self._output = OutputView(self._tasks.spawn)
-        self._artifacts = ArtifactsView(self._tasks.spawn, self._blobs.path, session.engine.verify_blob)
+        self._output = OutputView(self._tasks.spawn, settings=session.settings)
+        self._artifacts = ArtifactsView(
+            self._tasks.spawn, self._blobs.path, session.engine.verify_blob, settings=session.settings
+        )
         self._changes = ChangesView(self._tasks.spawn, session.engine.compare_file)
         self._judged = JudgedView(session.times, self.show_subject)
         for name, part in (

@@ -15,6 +15,7 @@ from shiboken6 import isValid
 from app.panels.evidence.junit import NotAReport, Report, read_report
 from app.panels.evidence.junit_view import JUnitView
 from app.panels.evidence.log_view import LogView, Spawn
+from app.settings import Settings
 from app.theme import Text, font, tokens
 from app.widgets import EmptyState, column, frame, label
 
@@ -128,7 +129,9 @@ class PictureView(QWidget):
 class Preview(QWidget):
     """Shows one kept file."""
 
-    def __init__(self, spawn: Spawn, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, spawn: Spawn, parent: QWidget | None = None, *, settings: Settings | None = None
+    ) -> None:
         super().__init__(parent)
         self._spawn = spawn
         self._wanted: tuple[Path, str] | None = None
@@ -147,7 +150,7 @@ class Preview(QWidget):
         self._ordered.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._ordered.setAccessibleName("JSON in order")
         self._ordered.setToolTip("The file's values in order; its bytes may be set otherwise")
-        self._text = LogView(spawn, "Kept file")
+        self._text = LogView(spawn, "Kept file", settings=settings)
         for part in (self._nothing, self._picture, self._report, self._ordered, self._text):
             self._stack.addWidget(part)
         lines.addWidget(holder, 1)

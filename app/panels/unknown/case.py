@@ -132,7 +132,7 @@ class CaseView(QWidget):
         inner = column(output, gap=6)
         self._output_head = SectionLabel("Output, at its end", output)
         inner.addWidget(self._output_head)
-        self._output = OutputView(tasks.spawn, output)
+        self._output = OutputView(tasks.spawn, output, settings=self._session.settings)
         around = self._output.layout()
         assert around is not None
         around.setContentsMargins(0, 0, 0, 0)

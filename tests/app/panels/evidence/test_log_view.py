@@ -112,10 +112,10 @@ async def test_the_live_file_becoming_a_blob_keeps_its_place(view, tasks, tmp_pa
 async def test_b061_the_encoding_is_shown_and_can_be_changed(view, tasks, tmp_path):
     view.show_file(write(tmp_path / "log", "größer und schöner\n".encode("cp850")), live=False)
     await tasks.settle()
-    assert view._encoding.itemText(0) == "CP850 (detected)"
+    assert view._bar._encoding.itemText(0) == "CP850 (detected)"
     assert rows(view) == ["größer und schöner"]
-    view._encoding.setCurrentIndex(view._encoding.findData("cp1252"))
-    view._encoding.activated.emit(view._encoding.currentIndex())
+    view._bar._encoding.setCurrentIndex(view._bar._encoding.findData("cp1252"))
+    view._bar._encoding.activated.emit(view._bar._encoding.currentIndex())
     await tasks.settle()
     assert rows(view) == ["gr”áer und sch”ner"]
     assert view.detection.chosen
@@ -125,7 +125,7 @@ async def test_b059_raw_shows_escapes(view, tasks, tmp_path):
     view.show_file(write(tmp_path / "log", "\x1b[31mred\x1b[0m\n"), live=False)
     await tasks.settle()
     assert rows(view) == ["red"]
-    view._raw.click()
+    view._bar._raw.click()
     await tasks.settle()
     assert rows(view) == ["␛[31mred␛[0m"]
 
@@ -142,27 +142,27 @@ async def test_search_goes_to_matches_outside_the_window(view, tasks, tmp_path, 
     text = numbered(2000) + "a Needle\n" + numbered(6000)
     view.show_file(write(tmp_path / "log", text), live=False)
     await tasks.settle()
-    view._search_field.setText("needle")
-    QTest.keyClick(view._search_field, Qt.Key.Key_Return)
+    view.search_field.setText("needle")
+    QTest.keyClick(view.search_field, Qt.Key.Key_Return)
     await tasks.settle()
     current = view.table.currentIndex()
     assert current.data() == "a Needle"
-    assert view._found.text() == "1 of 1"
+    assert view._bar.found_words == "1 of 1"
     assert view.table.rowAt(0) <= current.row() <= view.table.rowAt(view.table.viewport().height() - 1)
 
 
 async def test_search_goes_round_both_ways(view, tasks, tmp_path):
     view.show_file(write(tmp_path / "log", numbered(120)), live=False)
     await tasks.settle()
-    view._search_field.setText("line 11")
-    QTest.keyClick(view._search_field, Qt.Key.Key_Return)
+    view.search_field.setText("line 11")
+    QTest.keyClick(view.search_field, Qt.Key.Key_Return)
     await tasks.settle()
     seen = [view.table.currentIndex().data()]
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Return):
-        QTest.keyClick(view._search_field, key)
+        QTest.keyClick(view.search_field, key)
         await tasks.settle()
         seen.append(view.table.currentIndex().data())
-    QTest.keyClick(view._search_field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(view.search_field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     await tasks.settle()
     seen.append(view.table.currentIndex().data())
     assert seen == ["line 119", "line 11", "line 110", "line 11"]
@@ -171,11 +171,11 @@ async def test_search_goes_round_both_ways(view, tasks, tmp_path):
 async def test_search_says_when_there_is_nothing(view, tasks, tmp_path):
     view.show_file(write(tmp_path / "log", numbered(10)), live=False)
     await tasks.settle()
-    view._search_field.setText("absent")
-    QTest.keyClick(view._search_field, Qt.Key.Key_Return)
+    view.search_field.setText("absent")
+    QTest.keyClick(view.search_field, Qt.Key.Key_Return)
     await tasks.settle()
-    assert view._found.text() == "not found"
-    assert not view._stop.isVisible()
+    assert view._bar.found_words == "not found"
+    assert not view._bar._stop.isVisible()
 
 
 async def test_copy_gives_cut_rows_whole(view, tasks, tmp_path):
