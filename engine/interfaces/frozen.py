@@ -7,13 +7,42 @@ frozen programs themselves, by words that nobody types; `served` answers them be
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 
 RUN_SCRIPT = "run-script"
 """``praxis run-script FILE ARGUMENTS`` and ``praxis run-script -m MODULE ARGUMENTS`` run as ``python`` would."""
+
+
+_BUNDLE_VARIABLES = ("QT_PLUGIN_PATH", "QML2_IMPORT_PATH")
+_LOADER_PREFIX = "_PYI_"
+
+
+def leave_no_trace(bundle: str, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Undo what was set up for the bundle alone, so that it does not reach the programs that are started.
+
+    A command of a work order, git, or a file manager must find its own libraries and plugins, and a command's
+    environment must be the same whether the console or ``praxis`` seals it. ``bundle`` is the folder that holds ours.
+    """
+    for name in list(environment):
+        inside = name in _BUNDLE_VARIABLES and environment[name].startswith(bundle)
+        if inside or name.startswith(_LOADER_PREFIX):
+            del environment[name]
+    parts = environment.get("PATH", "").split(os.pathsep)
+    if parts[0] == bundle:
+        environment["PATH"] = os.pathsep.join(parts[1:])
+    if sys.platform == "win32":
+        import ctypes
+
+        # Where else libraries are looked for is inherited. Ours are found beside what needs them.
+        ctypes.windll.kernel32.SetDllDirectoryW(None)
+        return
+    environment.pop("LD_LIBRARY_PATH", None)
+    if (before := environment.pop("LD_LIBRARY_PATH_ORIG", None)) is not None:
+        environment["LD_LIBRARY_PATH"] = before
 
 
 def served(arguments: Sequence[str]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,30 @@ def test_a_module_runs_as_python_would_run_it(tmp_path: Path) -> None:
     (package / "till.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n", encoding="utf-8")
     done = run("run-script", "-m", "shop.till", "7", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "__main__ ['7']\nmine\n")
+
+
+def test_what_is_for_the_bundle_alone_reaches_no_child() -> None:
+    environment = {
+        "HOME": "/home/ada",
+        "PATH": os.pathsep.join(["/opt/praxis/_internal", "/usr/bin", "/opt/praxis/_internal"]),
+        "QT_PLUGIN_PATH": "/opt/praxis/_internal/PySide6/Qt/plugins",
+        "QML2_IMPORT_PATH": "/home/ada/qml",
+        "_PYI_ARCHIVE_FILE": "/opt/praxis/praxis",
+        "LD_LIBRARY_PATH": "/opt/praxis/_internal:/opt/own",
+        "LD_LIBRARY_PATH_ORIG": "/opt/own",
+    }
+    frozen.leave_no_trace("/opt/praxis/_internal", environment)
+    expected = {
+        "HOME": "/home/ada",
+        "PATH": os.pathsep.join(["/usr/bin", "/opt/praxis/_internal"]),
+        "QML2_IMPORT_PATH": "/home/ada/qml",
+    }
+    if sys.platform != "win32":
+        assert environment == {**expected, "LD_LIBRARY_PATH": "/opt/own"}
+        frozen.leave_no_trace("/opt/praxis/_internal", environment)
+        assert environment == expected, "without a value of before there is none"
+    else:
+        assert expected.items() <= environment.items()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has jobs, and needs no keeper")
