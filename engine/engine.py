@@ -633,6 +633,10 @@ class Engine:
         story = await self._storage.read(order_view.story, name, self.clock.now())
         return replace(story, can=()) if self._coordinator.superseded else story
 
+    async def asked_by(self, kind: order_view.Asked, name: str) -> Actor | None:
+        """Who asked for the work order to which this work order, task, attempt or approval belongs; or None."""
+        return await self._storage.read(order_view.asked_by, kind, name)
+
     async def attempts(
         self, *, after: str | None = None, limit: int = 200, states: Sequence[AttemptState] = ()
     ) -> tuple[AttemptRow, ...]:

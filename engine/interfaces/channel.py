@@ -16,23 +16,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Listener
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.actors import Actor, ActorKind
 from engine.engine import Engine
 from engine.errors import ChannelError, InvalidValue, PraxisError, Unauthorized
 from engine.interfaces import wire
-from engine.interfaces.channel_files import (
-    ChannelNote,
-    fresh_address,
-    own_key,
-    remove_note,
-    write_note,
-)
+from engine.interfaces.channel_files import ChannelNote, fresh_address, remove_note, write_note
 from engine.interfaces.channel_link import (
     ANSWER_LIMIT_BYTES,
     REQUEST_LIMIT_BYTES,
@@ -41,15 +35,18 @@ from engine.interfaces.channel_link import (
     welcome,
 )
 from engine.interfaces.channel_methods import Method, find_method, perform
+from engine.interfaces.keys import PERSON_KEY, agent_secret, own_key
 from engine.interfaces.rights import RIGHTS
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 _log = logging.getLogger(__name__)
 
 _SPEAKING_KINDS = frozenset({ActorKind.PERSON, ActorKind.SCRIPT, ActorKind.AGENT})
 _LONGEST_ACTOR_NAME = 100
 _REAPING_SECONDS = 0.25
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +61,28 @@ class ChannelLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Bearer:
+    """Who is at the other end, by the key that was proven: an actor of the person's, or who holds an agent's key."""
+
+    actor: Actor | None
+    agent_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """A request that has been checked: only the engine can still refuse it."""
 
     id: str
     method: Method
-    actor: Actor
     values: Mapping[str, Any]
 
 
 class _Peer:
-    """One connected process: its link, its thread, and until when what it does now must be over."""
+    """One connected process: its link, its thread, who it is, and until when what it does now must be over."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
+        self.bearer = Bearer(None)
         self.thread: threading.Thread | None = None
         self.deadline: float | None = None
         self.waiting = True
@@ -231,7 +236,7 @@ class Channel:
 
     def _serve(self, peer: _Peer) -> None:
         try:
-            welcome(peer.link, self._key, self._limits.handshake)
+            peer.bearer = read_bearer(welcome(peer.link, self._secret_of, self._limits.handshake))
             while self._next_request(peer):
                 pass
         except (OSError, EOFError) as error:
@@ -257,12 +262,15 @@ class Channel:
         peer.must_end_in(self._limits.message)
         data = peer.link.receive(REQUEST_LIMIT_BYTES, self._limits.message)
         peer.must_end_in(None)
-        answer, go_on = self._answer(data)
+        answer, go_on = self._answer(data, peer.bearer)
         peer.must_end_in(self._limits.message)
         peer.link.send(answer)
         return go_on
 
-    def _answer(self, data: bytes) -> tuple[bytes, bool]:
+    def _secret_of(self, key_id: str) -> bytes:
+        return self._key if key_id == PERSON_KEY else agent_secret(self._key, key_id)
+
+    def _answer(self, data: bytes, bearer: Bearer) -> tuple[bytes, bool]:
         """Give the answer to one message, and whether its sender may go on after it."""
         try:
             envelope = wire.load(data)
@@ -270,8 +278,10 @@ class Channel:
         except PraxisError as error:
             return _answer_bytes(None, error=error), False
         try:
-            request = read_request(request_id, envelope)
-            result = self._call_in_loop(request)
+            method = find_method(envelope.get("method"))
+            actor = bearer.actor or self._in_loop(self._holder(bearer.agent_id, method), method)
+            request = read_request(request_id, envelope, method, actor)
+            result = self._in_loop(self._call(request, actor), method)
             return _answer_bytes(request.id, result=wire.encode(result)), True
         except PraxisError as error:
             return _answer_bytes(request_id, error=error), True
@@ -279,10 +289,10 @@ class Channel:
             _log.exception("a call over the channel failed")
             return _answer_bytes(request_id, error=_internal_error()), True
 
-    def _call_in_loop(self, request: Request) -> Any:
-        future = asyncio.run_coroutine_threadsafe(self._call(request), self._loop)
+    def _in_loop(self, work: Coroutine[Any, Any, _T], method: Method) -> _T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result(request.method.seconds)
+            return future.result(method.seconds)
         except concurrent.futures.CancelledError as error:
             raise _stopping_error() from error
         except TimeoutError as error:
@@ -290,20 +300,64 @@ class Channel:
                 raise
             future.cancel()
             raise ChannelError(
-                f"The engine did not finish {request.method.name} in {request.method.seconds:g} seconds.",
+                f"The engine did not finish {method.name} in {method.seconds:g} seconds.",
                 means="It may have been done all the same.",
                 do="Look at the present state before you ask again.",
             ) from error
 
-    async def _call(self, request: Request) -> Any:
+    async def _call(self, request: Request, actor: Actor) -> Any:
+        with self._counted():
+            return await perform(self._engine, request.method, actor, request.values)
+
+    async def _holder(self, agent_id: str, method: Method) -> Actor:
+        """To whom the key was given; asked for each request, so that a key that was taken back ends at once."""
+        with self._counted():
+            row = await self._engine.agents.holder(agent_id)
+            if row is None:
+                raise Unauthorized(
+                    "This key is not known here.",
+                    means="Nothing was done. The data folder was restored or replaced since it was given.",
+                    do="Ask the person for a new one: praxis agent add.",
+                )
+            if row.revoked_at is not None:
+                await self._engine.note_refusal(method.name, row.actor)
+                raise Unauthorized(
+                    f"The key of {row.actor} was taken back.",
+                    means="Nothing was done.",
+                    do="Ask the person for a new one: praxis agent add.",
+                )
+            return row.actor
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """The present task is a call: it is waited for, and ended, when the channel closes."""
         task = asyncio.current_task()
         if task is None or self._stopping.is_set():
             raise _stopping_error()
         self._calls.add(task)
         try:
-            return await perform(self._engine, request.method, request.actor, request.values)
+            yield
         finally:
             self._calls.discard(task)
+
+
+def read_bearer(told: Mapping[str, object]) -> Bearer:
+    """Give who a peer is by what it proved. Only with the person's key it may say as whom it speaks."""
+    key_id = str(told["key"])
+    if key_id != PERSON_KEY:
+        if told.keys() != {"key"}:
+            raise ChannelError("The holder of an agent's key tried to say as whom it speaks.")
+        return Bearer(None, key_id)
+    actor: Actor = wire.decode(Actor, {"kind": told.get("kind"), "name": told.get("name")}, "actor")
+    if actor.kind not in _SPEAKING_KINDS:
+        raise Unauthorized(
+            f"A {actor.kind} does not speak over the channel.", means="Nothing was done.", kind=actor.kind
+        )
+    if not 0 < len(actor.name) <= _LONGEST_ACTOR_NAME or not actor.name.isprintable():
+        raise InvalidValue(
+            f"The name of an actor is 1 to {_LONGEST_ACTOR_NAME} visible characters.", field="actor.name"
+        )
+    return Bearer(actor)
 
 
 def read_request_id(envelope: wire.Json) -> str:
@@ -319,27 +373,17 @@ def read_request_id(envelope: wire.Json) -> str:
     return str(request_id)
 
 
-def read_request(request_id: str, envelope: Mapping[str, wire.Json]) -> Request:
-    """Check a whole request against the table of methods; raises what is wrong with it."""
-    unknown = envelope.keys() - {"version", "id", "method", "arguments", "actor"}
+def read_request(request_id: str, envelope: Mapping[str, wire.Json], method: Method, actor: Actor) -> Request:
+    """Check a whole request of an actor against the table of methods; raises what is wrong with it."""
+    unknown = envelope.keys() - {"version", "id", "method", "arguments"}
     if unknown:
         raise InvalidValue(f"A request has nothing called {min(unknown)!r}.", field=min(unknown))
-    method = find_method(envelope.get("method"))
-    actor: Actor = wire.decode(Actor, envelope.get("actor"), "actor")
-    if actor.kind not in _SPEAKING_KINDS:
-        raise Unauthorized(
-            f"A {actor.kind} does not speak over the channel.", means="Nothing was done.", kind=actor.kind
-        )
-    if not 0 < len(actor.name) <= _LONGEST_ACTOR_NAME or not actor.name.isprintable():
-        raise InvalidValue(
-            f"The name of an actor is 1 to {_LONGEST_ACTOR_NAME} visible characters.", field="actor.name"
-        )
     arguments = envelope.get("arguments", {})
     if not isinstance(arguments, dict):
         raise InvalidValue("The arguments of a request are a mapping.", field="arguments")
     # Whoever has no right to the method is told just that, and not what is wrong with the arguments.
     allowed = method.right in RIGHTS[actor.kind]
-    return Request(request_id, method, actor, method.decode_arguments(arguments) if allowed else {})
+    return Request(request_id, method, method.decode_arguments(arguments) if allowed else {})
 
 
 def _answer_bytes(

@@ -25,8 +25,9 @@ from engine.execution.blobs import BlobState
 from engine.execution.reading import LARGEST_PART, OutputPart
 from engine.interfaces import wire
 from engine.interfaces.channel import PROTOCOL_VERSION
+from engine.interfaces.channel_agents import AgentsClient
 from engine.interfaces.channel_budgets import BudgetsClient
-from engine.interfaces.channel_files import ChannelNote, read_key, read_note
+from engine.interfaces.channel_files import ChannelNote, read_note
 from engine.interfaces.channel_link import (
     ANSWER_LIMIT_BYTES,
     REQUEST_LIMIT_BYTES,
@@ -35,6 +36,7 @@ from engine.interfaces.channel_link import (
     introduce,
 )
 from engine.interfaces.channel_methods import METHODS, Method, perform
+from engine.interfaces.keys import PERSON_KEY, Credential
 from engine.interfaces.rights import RIGHTS, Right
 from engine.scheduling.gates import Gate
 from engine.states import AttemptState, Verdict, WorkOrderState
@@ -69,9 +71,10 @@ class Door(Protocol):
 
     alone: bool
     engine: Engine | None
+    actor: Actor
 
-    async def call(self, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
-        """Carry one call to the engine and give its result."""
+    async def call(self, method: Method, values: Mapping[str, Any]) -> Any:
+        """Carry one call of its actor to the engine and give its result."""
 
 
 class InProcess:
@@ -79,50 +82,62 @@ class InProcess:
 
     alone = True
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, actor: Actor) -> None:
         self.engine: Engine | None = engine
+        self.actor = actor
         self._engine = engine
 
-    async def call(self, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
+    async def call(self, method: Method, values: Mapping[str, Any]) -> Any:
         """Call the engine, if the actor has the right."""
-        return await perform(self._engine, method, actor, values)
+        return await perform(self._engine, method, self.actor, values)
 
 
 class Remote:
-    """The door to the engine of the process that owns the data folder; one call at a time."""
+    """The door to the engine of the process that owns the data folder; one call at a time.
+
+    Who speaks through it is fixed by the key with which the connection was made.
+    """
 
     alone = False
     engine: Engine | None = None
 
-    def __init__(self, link: Link, note: ChannelNote) -> None:
+    def __init__(self, link: Link, note: ChannelNote, actor: Actor) -> None:
         self.note = note
+        self.actor = actor
         self._link = link
         self._turn = asyncio.Lock()
         self._ids = count(1)
         self._broken = False
 
     @classmethod
-    async def connect(cls, folder: Path, *, seconds: float = CONNECT_SECONDS) -> Remote:
-        """Connect to the owner of ``folder``; `ChannelError` if nobody listens, or not in ``seconds``."""
+    async def connect(
+        cls, folder: Path, credential: Credential, *, seconds: float = CONNECT_SECONDS
+    ) -> Remote:
+        """Connect to the owner of ``folder`` and prove who this is.
+
+        `ChannelError` if nobody listens, or not in ``seconds``; `Refused` if the owner does not take the key.
+        """
         note = read_note(folder)
         if note is None:
             raise ChannelError("The owner of the data folder does not listen on a channel.")
-        key = read_key(folder)
+        hello = {"key": credential.key_id}
+        if credential.key_id == PERSON_KEY:
+            hello |= {"kind": credential.actor.kind.value, "name": credential.actor.name}
         try:
             link = await asyncio.to_thread(connect, note.address, seconds)
         except OSError as error:
             raise _no_answer(note) from error
         try:
-            await _bounded(link, seconds, lambda: introduce(link, key, seconds))
+            await _bounded(link, seconds, lambda: introduce(link, credential.secret, hello, seconds))
         except (OSError, EOFError) as error:
             link.close()
             raise _no_answer(note) from error
         except BaseException:
             link.close()
             raise
-        return cls(link, note)
+        return cls(link, note, credential.actor)
 
-    async def call(self, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
+    async def call(self, method: Method, values: Mapping[str, Any]) -> Any:
         """Ask the owner and give what it answers, its errors included.
 
         If the answer is lost, `ChannelError` says that the command may have been carried out: it is never
@@ -138,7 +153,6 @@ class Remote:
                     "id": request_id,
                     "method": method.name,
                     "arguments": method.encode_arguments(values),
-                    "actor": wire.encode(actor),
                 }
             )
             if len(request) > REQUEST_LIMIT_BYTES:
@@ -218,18 +232,19 @@ def _answer_lost(note: ChannelNote, method: Method) -> ChannelError:
 
 
 class EngineClient:
-    """The engine's methods for one actor, through a door; see `engine.engine.Engine` for what each does."""
+    """The engine's methods for the actor of a door; see `engine.engine.Engine` for what each does."""
 
-    def __init__(self, door: Door, actor: Actor) -> None:
-        self.actor = actor
+    def __init__(self, door: Door) -> None:
+        self.actor = door.actor
         self.alone = door.alone
         self.engine = door.engine
         """The engine itself if it is one of this process; else only the owner's answers are to be had."""
         self._door = door
+        self.agents = AgentsClient(self._call)
         self.budgets = BudgetsClient(self._call)
 
     async def _call(self, method: str, /, **values: Any) -> Any:
-        return await self._door.call(METHODS[method], self.actor, values)
+        return await self._door.call(METHODS[method], values)
 
     async def submit(self, spec: WorkOrderSpec, *, key: str | None = None) -> WorkOrderRow:
         """Submit a work order: it is planned and sealed, and its approval asked for."""
@@ -240,7 +255,7 @@ class EngineClient:
         """Raise `Unauthorized` if this actor has no right to the method ``name``; the try is journalled."""
         method = METHODS[name]
         if method.right not in RIGHTS[self.actor.kind]:
-            await self._door.call(method, self.actor, {})
+            await self._door.call(method, {})
 
     async def take_back(self, work_order_id: str, reason: str) -> WorkOrderRow:
         """Cancel a work order of one's own of which nothing was authorised."""

@@ -1,8 +1,7 @@
-"""Where the local channel is found: its key, its address, and the note that names it (E-90).
+"""Where the local channel is found: its address, and the note that names it (E-90).
 
-The data folder holds ``channel.key`` (made once, readable by the user alone) and ``channel.json`` (written by
-the owner while it listens). The socket itself lies in the user's runtime folder, because a data folder's path
-may be longer than the hundred bytes that a socket's may have.
+The data folder holds ``channel.json``, written by the owner while it listens. The socket itself lies in the user's
+runtime folder, because a data folder's path may be longer than the hundred bytes that a socket's may have.
 """
 
 from __future__ import annotations
@@ -21,9 +20,7 @@ from pathlib import Path
 from engine.errors import ChannelError
 from engine.files import write_whole
 
-KEY_NAME = "channel.key"
 NOTE_NAME = "channel.json"
-KEY_BYTES = 32
 NOTE_VERSION = 1
 
 _LONGEST_SOCKET_PATH = 100
@@ -38,37 +35,6 @@ class ChannelNote:
     pid: int
     program: str
     version: int = NOTE_VERSION
-
-
-def own_key(folder: Path) -> bytes:
-    """Give the owner's key, making it if there is none, or if others could have read it.
-
-    On POSIX the file is 0600 from its first moment. On Windows it has the access list of the data folder,
-    which in the user's own profile names the user, the system and administrators. Only the owner of the
-    data folder may call this.
-    """
-    path = folder / KEY_NAME
-    key = _read_key(path)
-    if key is not None:
-        return key
-    key = secrets.token_bytes(KEY_BYTES)
-    path.unlink(missing_ok=True)
-    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(key)
-    return key
-
-
-def read_key(folder: Path) -> bytes:
-    """Give the key for a client; `ChannelError` if there is none it may use."""
-    key = _read_key(folder / KEY_NAME)
-    if key is None:
-        raise ChannelError(
-            f"The key of the channel, {folder / KEY_NAME}, cannot be used.",
-            means="It is missing, not readable by this user, or readable by others.",
-            do="Run this as the user who runs the console, or restart the console: it makes a new key.",
-        )
-    return key
 
 
 def write_note(folder: Path, note: ChannelNote) -> None:
@@ -144,14 +110,3 @@ def _is_private(place: Path) -> bool:
     if sys.platform == "win32":
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
-
-
-def _read_key(path: Path) -> bytes | None:
-    try:
-        with path.open("rb") as file:
-            if sys.platform != "win32" and os.fstat(file.fileno()).st_mode & 0o077:
-                return None
-            key = file.read(KEY_BYTES + 1)
-    except OSError:
-        return None
-    return key if len(key) == KEY_BYTES else None

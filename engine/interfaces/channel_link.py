@@ -3,21 +3,24 @@
 Both sides use `multiprocessing.connection` for its framing on Unix sockets and Windows pipes, bytes only:
 nothing is ever unpickled. The handshake is our own because the one of `Listener.accept` runs inside accept,
 where one silent peer would block everybody, and because its digest differs between Python versions. Each
-side proves with HMAC-SHA-256 that it has the key; neither sends it.
+side proves with HMAC-SHA-256 that it has the key; neither sends it. What the client says of itself, which key it
+has and as whom it speaks, is part of what it proves: nothing that it sends later can change it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hmac
+import json
 import os
 import secrets
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Client, Connection
 from typing import TYPE_CHECKING
 
-from engine.errors import ChannelError
+from engine.errors import ChannelError, Refused
 
 if TYPE_CHECKING and sys.platform == "win32":
     from multiprocessing.connection import PipeConnection
@@ -31,9 +34,11 @@ REQUEST_LIMIT_BYTES = 4 << 20
 ANSWER_LIMIT_BYTES = 32 << 20
 """The largest answer; a longer one is refused with advice to ask for fewer rows."""
 
-_GREETING = b"praxis-channel-1 "
+_GREETING = b"praxis-channel-2 "
 _NONCE_BYTES = 32
 _PROOF_BYTES = 32
+_LONGEST_HELLO = 1024
+_HELLO_FIELDS = {"key", "kind", "name"}
 
 
 class Link:
@@ -91,19 +96,30 @@ def connect(address: str, seconds: float) -> Link:
         return Link(Connection(plain.detach()))
 
 
-def welcome(link: Link, key: bytes, seconds: float) -> None:
-    """The owner's side of the handshake; `ChannelError` if the peer does not have the key."""
+def welcome(link: Link, find_secret: Callable[[str], bytes], seconds: float) -> dict[str, object]:
+    """The owner's side of the handshake: give what the peer says of itself, once it has proven its key.
+
+    ``find_secret`` gives the secret of a key by its identity. What the peer says is covered by its proof, so it
+    holds for the whole connection; `ChannelError` if the proof is not one of that key.
+    """
     own = secrets.token_bytes(_NONCE_BYTES)
     link.send(_GREETING + own)
-    answer = link.receive(_NONCE_BYTES + _PROOF_BYTES, seconds)
-    theirs, proof = answer[:_NONCE_BYTES], answer[_NONCE_BYTES:]
-    if not hmac.compare_digest(proof, _proof(key, b"client", own, theirs)):
+    answer = link.receive(_NONCE_BYTES + _PROOF_BYTES + _LONGEST_HELLO, seconds)
+    theirs, proof = answer[:_NONCE_BYTES], answer[_NONCE_BYTES : _NONCE_BYTES + _PROOF_BYTES]
+    hello = answer[_NONCE_BYTES + _PROOF_BYTES :]
+    told = _read_hello(hello)
+    secret = find_secret(str(told["key"]))
+    if not hmac.compare_digest(proof, _proof(secret, b"client", own, theirs, hello)):
         raise ChannelError("A process without the key tried to use the channel.")
-    link.send(_proof(key, b"owner", own, theirs))
+    link.send(_proof(secret, b"owner", own, theirs, hello))
+    return told
 
 
-def introduce(link: Link, key: bytes, seconds: float) -> None:
-    """The client's side of the handshake; `ChannelError` if the other end is not the owner of this key."""
+def introduce(link: Link, secret: bytes, hello: Mapping[str, str], seconds: float) -> None:
+    """The client's side of the handshake: prove the key that ``hello`` names, and be bound to what it says.
+
+    `Refused` if the owner does not take the key, `ChannelError` if the other end is not the owner of it.
+    """
     greeting = link.receive(len(_GREETING) + _NONCE_BYTES, seconds)
     if not greeting.startswith(_GREETING) or len(greeting) != len(_GREETING) + _NONCE_BYTES:
         raise ChannelError(
@@ -111,8 +127,19 @@ def introduce(link: Link, key: bytes, seconds: float) -> None:
             do="Use the same version of Praxis Console for both.",
         )
     theirs, own = greeting[len(_GREETING) :], secrets.token_bytes(_NONCE_BYTES)
-    link.send(own + _proof(key, b"client", theirs, own))
-    if not hmac.compare_digest(link.receive(_PROOF_BYTES, seconds), _proof(key, b"owner", theirs, own)):
+    said = json.dumps(dict(hello)).encode("ascii")
+    link.send(own + _proof(secret, b"client", theirs, own, said) + said)
+    try:
+        proof = link.receive(_PROOF_BYTES, seconds)
+    except TimeoutError:
+        raise
+    except (OSError, EOFError) as error:
+        raise Refused(
+            "The owner of the data folder does not take this key.",
+            means="Nothing was asked of it. The key is of another data folder, or of an earlier time.",
+            do="For an agent, give a new key with praxis agent add; otherwise restart the console.",
+        ) from error
+    if not hmac.compare_digest(proof, _proof(secret, b"owner", theirs, own, said)):
         raise ChannelError(
             "What answers on the channel is not the owner of the data folder.",
             means="Nothing was asked of it.",
@@ -120,5 +147,15 @@ def introduce(link: Link, key: bytes, seconds: float) -> None:
         )
 
 
-def _proof(key: bytes, role: bytes, owner_nonce: bytes, client_nonce: bytes) -> bytes:
-    return hmac.digest(key, _GREETING + role + b" " + owner_nonce + client_nonce, "sha256")
+def _read_hello(data: bytes) -> dict[str, object]:
+    try:
+        told = json.loads(data)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict) or not isinstance(told.get("key"), str) or told.keys() - _HELLO_FIELDS:
+        raise ChannelError("A process that does not say who it is tried to use the channel.")
+    return told
+
+
+def _proof(secret: bytes, role: bytes, owner_nonce: bytes, client_nonce: bytes, hello: bytes) -> bytes:
+    return hmac.digest(secret, _GREETING + role + b" " + owner_nonce + client_nonce + hello, "sha256")

@@ -10,11 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from engine.actors import Actor
+from engine.actors import Actor, ActorKind
 from engine.budgeting import Budgets
+from engine.control.agents import Agents
 from engine.engine import Engine
 from engine.errors import ChannelError, InvalidValue, Unauthorized
 from engine.interfaces import wire
+from engine.interfaces.own_work import only_its_own
 from engine.interfaces.rights import Right, require_right
 from engine.interfaces.work_order_file import parse_work_order, to_toml
 from engine.work_order import WorkOrderSpec
@@ -136,6 +138,9 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.explain, Right.LOOK),
         _method(Engine.journal, Right.LOOK),
         _method(Engine.verify_journal, Right.LOOK, _READING_EVERYTHING_SECONDS, without="progress"),
+        _method(Agents.add, Right.DECIDE, part="agents"),
+        _method(Agents.revoke, Right.DECIDE, part="agents"),
+        _method(Agents.listed, Right.DECIDE, part="agents"),
         _method(Budgets.scopes, Right.LOOK, part="budgets"),
         _method(Budgets.scope, Right.LOOK, part="budgets"),
         _method(Budgets.set_limits, Right.DECIDE, part="budgets"),
@@ -159,9 +164,14 @@ def find_method(name: object) -> Method:
 
 
 async def perform(engine: Engine, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
-    """Call the engine's method for an actor, if actors of its kind have the right to it; else that is journalled."""
+    """Call the engine's method for an actor, if actors of its kind have the right to it; else that is journalled.
+
+    An agent is answered only about its own work, whatever process it speaks through.
+    """
     try:
         require_right(actor, method.right, method.name)
+        if actor.kind is ActorKind.AGENT:
+            values = await only_its_own(engine, method.name, actor, values)
     except Unauthorized:
         await engine.note_refusal(method.name, actor)
         raise

@@ -25,6 +25,7 @@ from engine.interfaces.cli_common import (
     Common,
     DataOption,
     JsonOption,
+    KeyFileOption,
     ScriptOption,
     command,
 )
@@ -70,11 +71,12 @@ def _before(
     json: JsonOption = False,
     as_script: ScriptOption = None,
     as_agent: AgentOption = None,
+    key_file: KeyFileOption = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    ctx.obj = Common(data, json, as_script, as_agent)
+    ctx.obj = Common(data, json, as_script, as_agent, key_file)
 
 
 @command(app, "serve")

@@ -1,28 +1,112 @@
-"""`praxis mcp`: the door for coding agents (E-92)."""
+"""`praxis agent`: the keys of agents and scripts (E-90); `praxis mcp`: the door for coding agents (E-92)."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from engine.actors import Actor, ActorKind
+from engine.control.agents import AgentRow
+from engine.engine import Engine
 from engine.errors import InvalidValue, NotFound
-from engine.interfaces.cli_common import command, require_actor_name
+from engine.interfaces.channel_client import EngineClient
+from engine.interfaces.cli_common import NeededReason, command, require_actor_name
+from engine.interfaces.cli_output import at, shown, table
 from engine.interfaces.cli_session import Session
+from engine.interfaces.keys import (
+    Credential,
+    agent_key_path,
+    agent_secret,
+    own_key,
+    person_credential,
+    read_agent_key,
+    remove_agent_key,
+    write_agent_key,
+)
+
+agent_app = typer.Typer(
+    help="Give agents and scripts keys of their own, list them, take them back.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+KeyName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes and underscores.")
+]
+OfScript = Annotated[
+    bool,
+    typer.Option("--script", help="A script, which may look at everything and ask, instead of an agent."),
+]
 
 
 def add_agent_commands(app: typer.Typer) -> None:
     """Add the commands of this module."""
+    command(agent_app, "add")(add)
+    command(agent_app, "list")(list_keys)
+    command(agent_app, "revoke")(revoke)
+    app.add_typer(agent_app, name="agent")
     command(app, "mcp")(mcp)
+
+
+async def add(
+    session: Session,
+    name: KeyName,
+    script: OfScript = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where to keep the key; without it in the data folder, where praxis mcp finds it.",
+        ),
+    ] = None,
+) -> None:
+    """Give an agent a key of its own and say how to register it. What it asks for is recorded under its name."""
+    kind = ActorKind.SCRIPT if script else ActorKind.AGENT
+    async with session.client(create=True) as client:
+        row = await client.agents.add(name, kind=kind)
+        path = out.expanduser().absolute() if out is not None else agent_key_path(session.folder, row.actor)
+        try:
+            write_agent_key(path, row.id, row.actor, agent_secret(_person_key(session, client), row.id))
+        except BaseException:
+            await client.agents.revoke(name, "Its key file could not be written.", kind=kind)
+            raise
+    launch = _launch(session.folder, row.actor, path if out is not None else None)
+    session.out.result({"key": row, "file": str(path), "launch": launch}, lambda: _given(row, path, launch))
+
+
+async def list_keys(session: Session) -> None:
+    """Every key that was ever given, the newest first, and whether it still counts."""
+    async with session.client() as client:
+        rows = await client.agents.listed()
+    session.out.result(
+        rows, lambda: [_table(rows)] if rows else ["No agent or script has a key: praxis agent add NAME."]
+    )
+
+
+async def revoke(session: Session, name: KeyName, reason: NeededReason, script: OfScript = False) -> None:
+    """Take a key back: nothing that its holder says is heard from then on. Its work orders stay."""
+    kind = ActorKind.SCRIPT if script else ActorKind.AGENT
+    async with session.client() as client:
+        row = await client.agents.revoke(name, reason, kind=kind)
+    remove_agent_key(agent_key_path(session.folder, row.actor), row.id)
+    session.out.result(row, lambda: [f"The key of {shown(str(row.actor))} counts no more."])
 
 
 async def mcp(
     session: Session,
     name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="What this agent is called in all records.")
-    ],
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="The agent, as praxis agent add called it; or give --key-file."
+        ),
+    ] = None,
     workspace: Annotated[
         Path,
         typer.Option(
@@ -35,14 +119,10 @@ async def mcp(
     Register this command with the agent; do not run it by hand. The console or praxis serve must have the data
     folder: without, each call says so.
     """
-    if session.actor.kind is not ActorKind.PERSON:
-        raise InvalidValue(
-            "praxis mcp speaks for the agent that --name names.", do="Leave the other name out."
-        )
-    require_actor_name(name, ActorKind.AGENT)
     folder = workspace.absolute()
     if not folder.is_dir():
         raise NotFound(f"There is no folder {workspace}.", do="Name the folder that the agent works in.")
+    key = _agents_key(session, name)
     try:
         from engine.interfaces.mcp_server import serve_agent
     except ImportError as error:
@@ -50,4 +130,76 @@ async def mcp(
             "The package mcp is not installed.",
             do='Install it: python -m pip install "praxis-console[mcp]"',
         ) from error
-    await serve_agent(session.folder, Actor(ActorKind.AGENT, name), folder)
+    await serve_agent(session.folder, key, folder)
+
+
+def _agents_key(session: Session, name: str | None) -> Credential:
+    if session.key is not None:
+        if session.key.actor.kind is not ActorKind.AGENT or name not in (None, session.key.actor.name):
+            raise InvalidValue(
+                f"The key is that of {session.key.actor}.", do="Give the key of the agent that is meant."
+            )
+        return session.key
+    if name is None:
+        raise InvalidValue(
+            "Who is served has to be known.", do="Give --name NAME or --key-file FILE; see praxis agent add."
+        )
+    if session.actor.kind is not ActorKind.PERSON:
+        raise InvalidValue(
+            "praxis mcp speaks for the agent that --name names.", do="Leave the other name out."
+        )
+    require_actor_name(name, ActorKind.AGENT)
+    try:
+        return read_agent_key(agent_key_path(session.folder, Actor(ActorKind.AGENT, name)))
+    except NotFound as error:
+        raise NotFound(
+            f"The agent {name} has no key in {session.folder}.",
+            means="An agent speaks with a key of its own, which a person gives it.",
+            do=f"Give it one: praxis agent add {name}. If it lies elsewhere, name it with --key-file.",
+        ) from error
+
+
+def _person_key(session: Session, client: EngineClient) -> bytes:
+    """The key from which those of agents follow. Alone, this process owns the folder and may make it."""
+    if client.alone:
+        return own_key(session.folder)
+    return person_credential(session.folder, session.actor).secret
+
+
+def _launch(folder: Path, actor: Actor, file: Path | None) -> dict[str, Any] | None:
+    """How the agent is registered with a client of MCP; None for a script."""
+    if actor.kind is not ActorKind.AGENT:
+        return None
+    data = [] if folder == Engine.default_folder() else ["--data", str(folder)]
+    who = ["--name", actor.name] if file is None else ["--key-file", str(file)]
+    return {"mcpServers": {"praxis": {"command": "praxis", "args": ["mcp", *data, *who]}}}
+
+
+def _given(row: AgentRow, path: Path, launch: dict[str, Any] | None) -> Iterator[str]:
+    yield f"The {row.actor.kind} {row.actor.name} has a key of its own: {shown(str(path))}"
+    if launch is None:
+        yield f"It speaks with: praxis --key-file {shown(str(path))} ..."
+    else:
+        yield "Register it with the agent, in its configuration of MCP servers:"
+        yield json.dumps(launch, ensure_ascii=False)
+    yield (
+        "The key lets it ask and look as itself, never decide. It is no wall against a program that can read this "
+        "user's other files: the person's key lies among them."
+    )
+
+
+def _table(rows: tuple[AgentRow, ...]) -> Table:
+    return table(
+        ("kind", "name", "given", "by", "taken back", "why"),
+        (
+            [
+                row.actor.kind.value,
+                shown(row.actor.name),
+                at(row.added_at),
+                shown(row.added_by.name),
+                at(row.revoked_at),
+                shown(row.reason),
+            ]
+            for row in rows
+        ),
+    )

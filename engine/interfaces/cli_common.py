@@ -19,6 +19,7 @@ from engine.engine import Engine
 from engine.errors import InvalidValue, PraxisError
 from engine.interfaces.cli_output import Output
 from engine.interfaces.cli_session import Session, Unexpected, kept_log, person, record_unexpected
+from engine.interfaces.keys import read_agent_key
 
 LONGEST_ACTOR_NAME = 100
 
@@ -56,6 +57,15 @@ AgentOption = Annotated[
     ),
 ]
 
+KeyFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        metavar="FILE",
+        help="Speak as the agent or script whose key this is; only through the owner of the data folder.",
+    ),
+]
+
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it is kept for good.")]
 NeededReason = Annotated[str, typer.Option("--reason", help="Why; it is kept for good.", show_default=False)]
 KeyOption = Annotated[
@@ -74,6 +84,7 @@ class Common:
     as_json: bool = False
     as_script: str | None = None
     as_agent: str | None = None
+    key_file: Path | None = None
 
     def under(self, later: Common) -> Common:
         """These, where ``later`` (given after the command) says nothing."""
@@ -82,12 +93,19 @@ class Common:
             later.as_json or self.as_json,
             self.as_script if later.as_script is None else later.as_script,
             self.as_agent if later.as_agent is None else later.as_agent,
+            self.key_file if later.key_file is None else later.key_file,
         )
 
     def session(self, command: str) -> Session:
         """Make what a command runs with; `InvalidValue` if the options do not fit together."""
         folder = (self.data or Engine.default_folder()).expanduser().absolute()
-        return Session(command, folder, self._actor(), Output(as_json=self.as_json))
+        out = Output(as_json=self.as_json)
+        if self.key_file is None:
+            return Session(command, folder, self._actor(), out)
+        if self.as_script is not None or self.as_agent is not None:
+            raise InvalidValue("A key says itself as whom one speaks.", do="Leave the other name out.")
+        key = read_agent_key(self.key_file.expanduser())
+        return Session(command, folder, key.actor, out, key)
 
     def _actor(self) -> Actor:
         if self.as_script is not None and self.as_agent is not None:
@@ -148,11 +166,11 @@ async def _awaited(work: Awaitable[None]) -> None:
     await work
 
 
-_COMMON = ("data", "json", "as_script", "as_agent")
+_COMMON = ("data", "json", "as_script", "as_agent", "key_file")
 
 
 def _common_parameters() -> list[inspect.Parameter]:
-    kinds = (LaterDataOption, JsonOption, ScriptOption, AgentOption)
+    kinds = (LaterDataOption, JsonOption, ScriptOption, AgentOption, KeyFileOption)
     return [
         _parameter(name, kind, False if name == "json" else None)
         for name, kind in zip(_COMMON, kinds, strict=True)

@@ -59,9 +59,9 @@ async def diagnose(session: Session) -> None:
     status: dict[str, object] = {}
     if note is not None and psutil.pid_exists(note.pid):
         try:
-            remote = await Remote.connect(folder)
+            remote = await Remote.connect(folder, session.credential())
             try:
-                found = await EngineClient(remote, session.actor).status()
+                found = await EngineClient(remote).status()
             finally:
                 await remote.close()
             status = {

@@ -22,10 +22,17 @@ from engine.engine import Engine
 from engine.errors import ChannelError, FolderInUse, NotFound, PraxisError
 from engine.interfaces.channel_client import EngineClient, InProcess, Remote
 from engine.interfaces.cli_output import Output
+from engine.interfaces.keys import Credential, person_credential
 
 DATABASE_NAME = "praxis.sqlite"
 LOG_FOLDER = "logs"
 LOG_NAME = "praxis.log"
+
+NOBODY_TO_ASK = ChannelError(
+    "Who speaks with a key of its own asks the owner of the data folder, and that cannot be reached.",
+    do="Ask the person to start Praxis Console, or praxis serve, on this data folder.",
+)
+"""An agent or script with a key never opens the data folder itself."""
 
 OWNER_SECONDS = 5.0
 """How long a command waits for the folder to come free, or for its owner to begin to listen."""
@@ -55,6 +62,12 @@ class Session:
     folder: Path
     actor: Actor
     out: Output
+    key: Credential | None = None
+    """The key of an agent or script that speaks here; without it this is a process of the person."""
+
+    def credential(self) -> Credential:
+        """What this process shows to the owner of the data folder; `ChannelError` if the person's key is not there."""
+        return self.key or person_credential(self.folder, self.actor)
 
     @asynccontextmanager
     async def client(self, *, create: bool = False) -> AsyncIterator[EngineClient]:
@@ -63,7 +76,8 @@ class Session:
         Unless ``create``, `NotFound` is raised for a folder that holds no data, so that a misspelt path does
         not make a new one. Alone, what an earlier owner left behind is judged first (E-51).
         """
-        self.require_data(create=create)
+        if self.key is None:
+            self.require_data(create=create)
         until = time.monotonic() + OWNER_SECONDS
         while True:
             try:
@@ -87,23 +101,33 @@ class Session:
 
     @asynccontextmanager
     async def _any_client(self) -> AsyncIterator[EngineClient]:
+        if self.key is not None:
+            async with self._owners_client(NOBODY_TO_ASK) as client:
+                yield client
+            return
         try:
             engine = await Engine.open(self.folder, automatic=False, program=f"praxis {self.command}")
         except FolderInUse as in_use:
-            try:
-                remote = await Remote.connect(self.folder, seconds=OWNER_SECONDS)
-            except ChannelError as error:
-                raise _OwnerBusy(_unreachable(in_use, error)) from None
-            try:
-                yield EngineClient(remote, self.actor)
-            finally:
-                await remote.close()
+            async with self._owners_client(in_use) as client:
+                yield client
             return
         try:
-            await engine.reconcile_once(fire=False)
-            yield EngineClient(InProcess(engine), self.actor)
+            await engine.reconcile_once()
+            yield EngineClient(InProcess(engine, self.actor))
         finally:
             await engine.close()
+
+    @asynccontextmanager
+    async def _owners_client(self, why: PraxisError) -> AsyncIterator[EngineClient]:
+        """Give the engine of the owner; ``why`` is what speaks against opening the folder here."""
+        try:
+            remote = await Remote.connect(self.folder, self.credential(), seconds=OWNER_SECONDS)
+        except ChannelError as error:
+            raise _OwnerBusy(_unreachable(why, error)) from None
+        try:
+            yield EngineClient(remote)
+        finally:
+            await remote.close()
 
 
 class _OwnerBusy(Exception):
@@ -114,12 +138,9 @@ class _OwnerBusy(Exception):
         self.error = error
 
 
-def _unreachable(in_use: FolderInUse, error: ChannelError) -> ChannelError:
+def _unreachable(why: PraxisError, error: ChannelError) -> ChannelError:
     return ChannelError(
-        in_use.what,
-        means=f"{error.what} Nothing was changed.",
-        do=in_use.do,
-        **in_use.facts,
+        why.what, means=f"{error.what} Nothing was changed.", do=why.do or error.do, **why.facts
     )
 
 

@@ -19,9 +19,9 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from engine.actors import Actor
 from engine.clock import SystemClock
 from engine.ids import new_id
+from engine.interfaces.keys import Credential
 from engine.interfaces.mcp_tools import AgentDesk
 from engine.version import VERSION
 from engine.wakes.tools import ToolAnswer
@@ -40,12 +40,12 @@ _LOOKING = frozenset(
 )
 
 
-async def serve_agent(folder: Path, actor: Actor, workspace: Path) -> None:
+async def serve_agent(folder: Path, key: Credential, workspace: Path) -> None:
     """Serve one agent on stdin and stdout until it hangs up.
 
-    ``actor`` is who asks in all that comes in, ``workspace`` the folder below which it may ask for work.
+    ``key`` says who asks in all that comes in, ``workspace`` is the folder below which it may ask for work.
     """
-    desk = AgentDesk(folder, actor, workspace, new_id(SystemClock().now()))
+    desk = AgentDesk(folder, key, workspace, new_id(SystemClock().now()))
     server = make_server(desk)
     async with stdio_server(stdin=cast("Any", _Lines(sys.stdin))) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -14,13 +14,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.actors import Actor
 from engine.errors import ChannelError, InvalidValue, NotFound, PraxisError, WrongState
 from engine.interfaces import wire
 from engine.interfaces.channel_client import EngineClient, Remote
 from engine.interfaces.channel_files import read_note
 from engine.interfaces.channel_methods import METHODS
 from engine.interfaces.cli_names import Name, read_name
+from engine.interfaces.keys import Credential
 from engine.interfaces.mcp_arguments import (
     AskAgainArguments,
     AttemptArguments,
@@ -48,11 +48,12 @@ _Call = Callable[[EngineClient, Any, str], Awaitable[ToolAnswer]]
 
 
 class AgentDesk:
-    """The tools of one agent in one session. It connects to the owner anew for each call."""
+    """The tools of one agent in one session. It connects to the owner anew for each call, always with its own key."""
 
-    def __init__(self, folder: Path, actor: Actor, workspace: Path, session: str) -> None:
+    def __init__(self, folder: Path, key: Credential, workspace: Path, session: str) -> None:
         self._folder = folder
-        self._actor = actor
+        self._key = key
+        self._actor = key.actor
         self._workspace = workspace
         self._session = session
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
@@ -97,7 +98,7 @@ class AgentDesk:
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[EngineClient]:
         try:
-            remote = await Remote.connect(self._folder)
+            remote = await Remote.connect(self._folder, self._key)
         except ChannelError as error:
             if read_note(self._folder) is not None:
                 raise
@@ -107,7 +108,7 @@ class AgentDesk:
                 do="Ask the person to start Praxis Console, or praxis serve, on this data folder.",
             ) from error
         try:
-            yield EngineClient(remote, self._actor)
+            yield EngineClient(remote)
         finally:
             await remote.close()
 

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from engine.actors import Actor
 from engine.control.decisions import possible
@@ -40,6 +41,9 @@ from engine.views.values import (
     WorkOrderRow,
     WorkOrderStory,
 )
+
+Asked: TypeAlias = Literal["work_order", "task", "attempt", "approval"]
+"""What belongs to a work order, and so to who asked for it."""
 
 STORY_JOURNAL_ROWS = 200
 _UNDECIDED = "UNKNOWN: a person has to decide whether it took effect."
@@ -121,6 +125,25 @@ def work_order_id(rx: Rx, name: str) -> str:
     if row is None:
         raise NotFound(f"There is no work order {name}.", do="Look at the list; names are like WO-118.")
     return str(row["id"])
+
+
+def asked_by(rx: Rx, kind: Asked, name: str) -> Actor | None:
+    """Who asked for the work order to which something belongs; None if there is no such thing.
+
+    A work order is named as `work_order_id` takes it, a task, attempt or approval by its id.
+    """
+    try:
+        identity = work_order_id(rx, name) if kind == "work_order" else _order_of(rx, kind, name)
+    except NotFound:
+        return None
+    return actor_of(work_order_row(rx, identity), "requested_by")
+
+
+def _order_of(rx: Rx, kind: Asked, identity: str) -> str:
+    row = rx.one(f"SELECT work_order_id FROM {kind} WHERE id = ?", (identity,))
+    if row is None:
+        raise NotFound(f"There is no {kind} {identity}.", do="Look at the list.")
+    return str(row["work_order_id"])
 
 
 def story(rx: Rx, name: str, now: Instant) -> WorkOrderStory:

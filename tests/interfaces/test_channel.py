@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +20,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.actors import Actor, ActorKind
+from engine.control.agents import AgentRow
 from engine.control.holds import WHOLE_ENGINE, Node
-from engine.errors import ChannelError, GateClosed, InvalidValue, Unauthorized
+from engine.errors import ChannelError, GateClosed, InvalidValue, NotFound, Refused, Unauthorized
 from engine.interfaces import wire
 from engine.interfaces.channel import Channel, ChannelLimits
 from engine.interfaces.channel_client import EngineClient, Remote
 from engine.interfaces.channel_files import (
-    KEY_NAME,
     NOTE_NAME,
     ChannelNote,
     fresh_address,
-    own_key,
     read_note,
     write_note,
 )
 from engine.interfaces.channel_link import REQUEST_LIMIT_BYTES, Link, connect, introduce
 from engine.interfaces.channel_methods import METHODS
+from engine.interfaces.keys import PERSON_KEY, Credential, agent_secret, own_key, person_credential
 from engine.interfaces.rights import RIGHTS, Right
 from engine.scheduling.gates import Gate
 from engine.states import HoldKind, NodeKind
@@ -45,6 +46,8 @@ unix = pytest.mark.skipif(sys.platform == "win32", reason="speaks to the Unix so
 
 SHORT = ChannelLimits(peers=3, handshake=0.5, message=0.5, idle=30.0, closing=2.0)
 PERSON = Actor(ActorKind.PERSON, "ada")
+HELLO = {"key": PERSON_KEY, "kind": "person", "name": "ada"}
+AGENT_ID = "01K0000000000000000000AGNT"
 
 
 class StrawEngine:
@@ -53,6 +56,8 @@ class StrawEngine:
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
         self.refused: list[tuple[str, Actor]] = []
+        self.keys: dict[str, AgentRow] = {}
+        self.agents = self
         self.entered = asyncio.Event()
         self.release = asyncio.Event()
 
@@ -77,6 +82,12 @@ class StrawEngine:
         self.calls.append(("submit", spec))
         raise GateClosed("Not now.")
 
+    async def holder(self, agent_id: str) -> AgentRow | None:
+        return self.keys.get(agent_id)
+
+    async def asked_by(self, kind: str, name: str) -> Actor | None:
+        return None if name == "others" else Actor(ActorKind.AGENT, "codex")
+
     async def note_refusal(self, method: str, actor: Actor) -> None:
         self.refused.append((method, actor))
 
@@ -99,20 +110,25 @@ async def channel(engine: StrawEngine, folder: Path) -> AsyncIterator[Channel]:
 
 @pytest.fixture
 async def client(channel: Channel, folder: Path) -> AsyncIterator[EngineClient]:
-    remote = await Remote.connect(folder)
-    yield EngineClient(remote, PERSON)
+    remote = await reach(folder)
+    yield EngineClient(remote)
     await remote.close()
+
+
+async def reach(folder: Path, actor: Actor = PERSON, **options: Any) -> Remote:
+    """Connect as a process of the person that speaks as ``actor``."""
+    return await Remote.connect(folder, person_credential(folder, actor), **options)
 
 
 async def still_answers(folder: Path) -> None:
     """The owner serves others, whatever one peer did to it; a peer being thrown out may take a moment."""
     for _ in range(100):
         try:
-            remote = await Remote.connect(folder)
+            remote = await reach(folder)
         except ChannelError:
             await asyncio.sleep(0.05)
             continue
-        assert await EngineClient(remote, PERSON).explain("T") == (Gate("clock", True, "T"),)
+        assert await EngineClient(remote).explain("T") == (Gate("clock", True, "T"),)
         await remote.close()
         return
     raise AssertionError("the owner does not answer any more")
@@ -126,13 +142,13 @@ def plain(channel: Channel) -> socket.socket:
     return peer
 
 
-async def introduced(channel: Channel, folder: Path) -> Link:
-    """A peer with the key that then says what it likes."""
+async def introduced(channel: Channel, folder: Path, **hello: Any) -> Link:
+    """A peer with the person's key that then says what it likes."""
 
     def make() -> Link:
         link = connect(channel.address, 5)
         try:
-            introduce(link, own_key(folder), 5)
+            introduce(link, own_key(folder), {**HELLO, **hello}, 5)
         except BaseException:
             link.close()
             raise
@@ -200,9 +216,9 @@ async def test_a_work_order_is_checked_like_a_file(
 
 async def test_many_clients_at_once(channel: Channel, folder: Path) -> None:
     async def ask(number: int) -> str:
-        remote = await Remote.connect(folder)
+        remote = await reach(folder)
         try:
-            return (await EngineClient(remote, PERSON).explain(str(number)))[0].why
+            return (await EngineClient(remote).explain(str(number)))[0].why
         finally:
             await remote.close()
 
@@ -250,8 +266,8 @@ DECISIONS = [method for method in METHODS.values() if method.right is Right.DECI
 async def test_e90_an_agent_may_look_and_ask_but_never_decide(
     channel: Channel, folder: Path, engine: StrawEngine, agent: Actor
 ) -> None:
-    remote = await Remote.connect(folder)
-    client = EngineClient(remote, agent)
+    remote = await reach(folder, agent)
+    client = EngineClient(remote)
     assert await client.explain("T")
     engine.calls.clear()
     with pytest.raises(Unauthorized, match="may not approve"):
@@ -288,6 +304,9 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
         "budgets.set_limits",
         "budgets.add_project",
         "budgets.remove_project",
+        "agents.add",
+        "agents.revoke",
+        "agents.listed",
     }
     assert RIGHTS[ActorKind.AGENT] == {Right.LOOK, Right.ASK}
     assert RIGHTS[ActorKind.SCRIPT] == {Right.LOOK, Right.ASK}
@@ -295,24 +314,134 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
     assert not RIGHTS[ActorKind.WORKER]
 
 
-@pytest.mark.parametrize("kind", ["engine", "worker", "root", "", None, ["person"]])
-async def test_e90_nobody_speaks_as_the_engine(
-    channel: Channel, folder: Path, engine: StrawEngine, kind: Any
+@pytest.mark.parametrize(
+    "hello",
+    [
+        *({"kind": kind} for kind in ("engine", "worker", "root", "", None, ["person"])),
+        *({"name": name} for name in ("", "a\u202eb", "a\nb", "x" * 101, None, 5)),
+        {"more": "x"},
+        {"key": None},
+        {"key": ["person.key"]},
+        {"name": "x" * 2000},
+    ],
+    ids=str,
+)
+async def test_e90_nobody_speaks_as_the_engine_or_without_a_name(
+    channel: Channel, folder: Path, engine: StrawEngine, hello: dict[str, Any]
 ) -> None:
-    link = await introduced(channel, folder)
-    answer = await exchange(link, message(actor={"kind": kind, "name": "x"}))
-    assert answer["error"]["code"] in ("unauthorized", "invalid_value")
+    with pytest.raises((OSError, EOFError, Refused)):  # noqa: PT012
+        link = await introduced(channel, folder, **hello)
+        try:
+            await exchange(link, message())
+        finally:
+            link.close()
     assert engine.calls == []
-    link.close()
+    await still_answers(folder)
+
+
+# ----------------------------------------------------------------------------------------------------- own keys
+
+
+@pytest.fixture
+def key(folder: Path, engine: StrawEngine, agent: Actor) -> Credential:
+    """A key that was given to an agent."""
+    engine.keys[AGENT_ID] = AgentRow(AGENT_ID, agent, 0, PERSON, None, None, "")
+    return Credential(AGENT_ID, agent_secret(own_key(folder), AGENT_ID), agent)
+
+
+async def test_e90_who_has_an_agents_key_speaks_as_that_agent_and_as_nobody_else(
+    channel: Channel, folder: Path, engine: StrawEngine, key: Credential, agent: Actor
+) -> None:
+    remote = await Remote.connect(folder, key)
+    client = EngineClient(remote)
+    assert await client.explain("T")
+    with pytest.raises(Unauthorized, match="may not approve"):
+        await client.approve("A", seal="0" * 64)
+    assert engine.refused == [("approve", agent)]
+    await remote.close()
+
+    def pretend(hello: dict[str, str], secret: bytes) -> None:
+        link = connect(channel.address, 5)
+        try:
+            introduce(link, secret, hello, 5)
+            link.send(message(method="hold"))
+            link.receive(1 << 20, 5)
+        finally:
+            link.close()
+
+    other = "01K0000000000000000000XXXX"
+    engine.keys[other] = AgentRow(other, Actor(ActorKind.AGENT, "other"), 0, PERSON, None, None, "")
+    for hello in (
+        HELLO,
+        {**HELLO, "kind": "agent"},
+        {"key": AGENT_ID, "kind": "person", "name": "ada"},
+        {"key": AGENT_ID, "name": "ada"},
+        {"key": other},
+    ):
+        with pytest.raises((OSError, EOFError, Refused)):
+            await asyncio.to_thread(pretend, hello, key.secret)
+    assert [name for name, _ in engine.calls] == ["explain"]
+    await still_answers(folder)
+
+
+async def test_e90_a_message_cannot_say_who_sends_it(
+    channel: Channel, folder: Path, engine: StrawEngine, key: Credential
+) -> None:
+    def talk() -> Any:
+        link = connect(channel.address, 5)
+        try:
+            introduce(link, key.secret, {"key": AGENT_ID}, 5)
+            link.send(message(method="hold", arguments={}, actor={"kind": "person", "name": "ada"}))
+            return wire.load(link.receive(1 << 20, 5))
+        finally:
+            link.close()
+
+    answer = await asyncio.to_thread(talk)
+    assert "nothing called 'actor'" in answer["error"]["what"]
+    assert engine.calls == []
+
+
+async def test_e90_a_key_that_was_taken_back_ends_at_once_and_its_tries_are_journalled(
+    channel: Channel, folder: Path, engine: StrawEngine, key: Credential, agent: Actor
+) -> None:
+    remote = await Remote.connect(folder, key)
+    client = EngineClient(remote)
+    assert await client.explain("T")
+    engine.keys[AGENT_ID] = replace(engine.keys[AGENT_ID], revoked_at=1, revoked_by=PERSON, reason="r")
+    with pytest.raises(Unauthorized, match="was taken back"):
+        await client.explain("T")
+    assert engine.refused == [("explain", agent)]
+    del engine.keys[AGENT_ID]
+    with pytest.raises(Unauthorized, match="not known here"):
+        await client.explain("T")
+    assert len(engine.calls) == 1
+    await remote.close()
+
+
+async def test_e92_an_agent_is_answered_about_its_own_work_only(
+    channel: Channel, folder: Path, engine: StrawEngine, key: Credential
+) -> None:
+    remote = await Remote.connect(folder, key)
+    client = EngineClient(remote)
+    with pytest.raises(NotFound, match="You asked for no task others"):
+        await client.explain("others")
+    for look in (client.status, client.inbox, client.attempts, client.verify_journal, client.figures):
+        with pytest.raises(Unauthorized, match="looks only at its own"):
+            await look()
+    with pytest.raises(Unauthorized, match="looks only at its own"):
+        await client.journal()
+    with pytest.raises(Unauthorized, match="looks only at its own"):
+        await client.work_orders(requested_by=PERSON)
+    assert engine.calls == []
+    await remote.close()
 
 
 def message(**changes: Any) -> bytes:
     envelope = {
-        "version": 1,
+        "version": 2,
         "id": "1",
         "method": "explain",
         "arguments": {"task_id": "T"},
-        "actor": {"kind": "person", "name": "ada"},
     }
     return wire.dump({**envelope, **changes})
 
@@ -331,10 +460,7 @@ def message(**changes: Any) -> bytes:
         {"arguments": {"task_id": "T", "actor": {"kind": "person", "name": "eve"}}},
         {"arguments": ["T"]},
         {"actor": None},
-        {"actor": {"kind": "person", "name": ""}},
-        {"actor": {"kind": "person", "name": "a\u202eb"}},
-        {"actor": {"kind": "person", "name": "a\nb"}},
-        {"actor": {"kind": "person", "name": "x" * 101}},
+        {"actor": {"kind": "person", "name": "ada"}},
         {"more": 1},
         {"method": "journal", "arguments": {"limit": 1001}},
         {"method": "journal", "arguments": {"limit": True}},
@@ -355,7 +481,7 @@ async def test_a_wrong_request_is_answered_and_harms_nothing(
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{}", b"[]", b"null", b"\xff", b"{", message(version=2), message(id=5), message(id="x" * 101)],
+    [b"", b"{}", b"[]", b"null", b"\xff", b"{", message(version=1), message(id=5), message(id="x" * 101)],
     ids=repr,
 )
 async def test_what_is_no_request_is_answered_once_and_hung_up_on(
@@ -469,10 +595,13 @@ async def test_a_peer_that_does_not_read_its_answer_is_hung_up_on(
 async def test_a_peer_with_the_wrong_key_is_turned_away(
     channel: Channel, folder: Path, engine: StrawEngine
 ) -> None:
-    (folder / KEY_NAME).write_bytes(b"w" * 32)
-    with pytest.raises(ChannelError, match="does not answer"):
-        await Remote.connect(folder)
+    wrong = Credential(PERSON_KEY, b"w" * 32, PERSON)
+    with pytest.raises(Refused, match="does not take this key"):
+        await Remote.connect(folder, wrong)
+    with pytest.raises(Refused, match="does not take this key"):
+        await Remote.connect(folder, Credential(AGENT_ID, b"w" * 32, PERSON))
     assert engine.calls == []
+    await still_answers(folder)
 
 
 @unix
@@ -484,7 +613,7 @@ async def test_an_impostor_without_the_key_learns_nothing(folder: Path) -> None:
     def impostor(listening: socket.socket) -> None:
         peer, _ = listening.accept()
         with peer:
-            greeting = b"praxis-channel-1 " + b"n" * 32
+            greeting = b"praxis-channel-2 " + b"n" * 32
             peer.sendall(struct.pack("!i", len(greeting)) + greeting)
             said.append(peer.recv(4096))
             peer.sendall(struct.pack("!i", 32) + b"p" * 32)
@@ -497,7 +626,7 @@ async def test_an_impostor_without_the_key_learns_nothing(folder: Path) -> None:
         other = threading.Thread(target=impostor, args=(listening,))
         other.start()
         with pytest.raises(ChannelError, match="not the owner"):
-            await Remote.connect(folder)
+            await reach(folder)
         other.join()
     assert key not in said[0]
     assert said[1] == b""
@@ -519,7 +648,7 @@ async def test_more_peers_than_allowed_are_turned_away_and_let_in_later(
 ) -> None:
     links = [await introduced(channel, folder) for _ in range(SHORT.peers)]
     with pytest.raises(ChannelError, match="does not answer"):
-        await Remote.connect(folder)
+        await reach(folder)
     for link in links:
         link.close()
     await still_answers(folder)
@@ -537,7 +666,7 @@ async def test_an_owner_that_hangs_is_named(folder: Path) -> None:
         deaf.listen()
         write_note(folder, ChannelNote(address, 4711, "praxis serve"))
         with pytest.raises(ChannelError, match=r"praxis serve \(process 4711\)"):
-            await Remote.connect(folder, seconds=0.2)
+            await reach(folder, seconds=0.2)
 
 
 @unix
@@ -550,14 +679,14 @@ async def test_an_owner_that_takes_no_calls_at_all_is_named(folder: Path) -> Non
         first.connect(address)
         write_note(folder, ChannelNote(address, 4711, "praxis serve"))
         with pytest.raises(ChannelError, match="process 4711"):
-            await Remote.connect(folder, seconds=0.2)
+            await reach(folder, seconds=0.2)
 
 
 async def test_a_lost_answer_to_a_command_says_that_it_may_have_been_done(
     channel: Channel, folder: Path, engine: StrawEngine
 ) -> None:
     """B-032: a lost answer is never called a failure, and the command is never sent again by itself."""
-    remote = await Remote.connect(folder)
+    remote = await reach(folder)
 
     async def vanish(node: Node, actor: Actor, **values: Any) -> HoldRow:
         engine.calls.append(("hold", node))
@@ -566,7 +695,7 @@ async def test_a_lost_answer_to_a_command_says_that_it_may_have_been_done(
         return HoldRow("H", node.kind, node.id, "", HoldKind.HOLD, "", actor, 0)
 
     engine.hold = vanish  # type: ignore[method-assign]
-    client = EngineClient(remote, PERSON)
+    client = EngineClient(remote)
     with pytest.raises(ChannelError, match="may have been done all the same"):
         await client.hold(WHOLE_ENGINE, reason="r")
     assert len(engine.calls) == 1
@@ -590,8 +719,8 @@ async def test_a_cancelled_call_ends_at_once(client: EngineClient, engine: Straw
 async def test_closing_answers_what_is_under_way_and_leaves_nothing(
     engine: StrawEngine, folder: Path, channel: Channel
 ) -> None:
-    remote = await Remote.connect(folder)
-    call = asyncio.create_task(EngineClient(remote, PERSON).explain("slow"))
+    remote = await reach(folder)
+    call = asyncio.create_task(EngineClient(remote).explain("slow"))
     await engine.entered.wait()
     idle = await introduced(channel, folder)
     closing = asyncio.create_task(channel.close())
@@ -611,8 +740,8 @@ async def test_closing_answers_what_is_under_way_and_leaves_nothing(
 async def test_closing_ends_a_call_that_does_not_end(engine: StrawEngine, folder: Path) -> None:
     limits = ChannelLimits(closing=0.2)
     channel = await Channel.listen(engine, folder, program="test", limits=limits)
-    remote = await Remote.connect(folder)
-    call = asyncio.create_task(EngineClient(remote, PERSON).explain("slow"))
+    remote = await reach(folder)
+    call = asyncio.create_task(EngineClient(remote).explain("slow"))
     await engine.entered.wait()
     await channel.close()
     with pytest.raises(ChannelError, match="stopping"):
@@ -628,7 +757,7 @@ async def test_what_a_killed_owner_left_is_replaced(engine: StrawEngine, folder:
     write_note(folder, ChannelNote(address, 1, "killed"))
     assert Path(address).exists()
     with pytest.raises(ChannelError):
-        await Remote.connect(folder)
+        await reach(folder)
     channel = await Channel.listen(engine, folder, program="next")
     await still_answers(folder)
     await channel.close()
@@ -637,7 +766,7 @@ async def test_what_a_killed_owner_left_is_replaced(engine: StrawEngine, folder:
 @unix
 def test_the_key_is_for_this_user_alone(folder: Path) -> None:
     key = own_key(folder)
-    path = folder / KEY_NAME
+    path = folder / PERSON_KEY
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert own_key(folder) == key
     path.chmod(0o644)
@@ -645,9 +774,16 @@ def test_the_key_is_for_this_user_alone(folder: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@unix
+def test_e90_the_key_that_every_kind_of_actor_used_is_gone_after_an_upgrade(folder: Path) -> None:
+    (folder / "channel.key").write_bytes(b"k" * 32)
+    assert own_key(folder) != b"k" * 32
+    assert not (folder / "channel.key").exists()
+
+
 def test_a_key_that_was_cut_short_is_made_anew(folder: Path) -> None:
     own_key(folder)
-    (folder / KEY_NAME).write_bytes(b"short")
+    (folder / PERSON_KEY).write_bytes(b"short")
     assert len(own_key(folder)) == 32
 
 
@@ -690,7 +826,7 @@ def test_a_note_that_is_none_is_ignored(folder: Path, text: str) -> None:
 
 async def test_without_an_owner_there_is_nothing_to_connect_to(folder: Path) -> None:
     with pytest.raises(ChannelError):
-        await Remote.connect(folder)
+        await reach(folder)
 
 
 def test_wrong_arguments_name_the_one_that_is_wrong() -> None:

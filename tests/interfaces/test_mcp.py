@@ -23,6 +23,7 @@ from engine.actors import Actor, ActorKind
 from engine.errors import PraxisError
 from engine.interfaces.channel_files import read_note
 from engine.interfaces.channel_methods import METHODS
+from engine.interfaces.keys import Credential, read_agent_key
 from engine.interfaces.mcp_arguments import SubmitArguments, read_arguments
 from engine.interfaces.mcp_tools import AgentDesk
 from engine.interfaces.rights import Right
@@ -83,11 +84,13 @@ Connect = Callable[..., Any]
 
 
 @pytest.fixture
-def connect(environment: dict[str, str], folder: Path, workspace: Path) -> Connect:
-    """Start `praxis mcp` as a coding agent does, and speak to it with the real client."""
+def connect(environment: dict[str, str], folder: Path, workspace: Path, person: Person) -> Connect:
+    """Start `praxis mcp` as a coding agent does, with a key of its own, and speak to it with the real client."""
 
     @asynccontextmanager
     async def start(name: str = "codex") -> AsyncIterator[ClientSession]:
+        if not (folder / "keys" / f"agent-{name}.key").exists():
+            await person("agent", "add", name)
         server = StdioServerParameters(
             command=sys.executable,
             args=[*COMMAND, "mcp", "--data", str(folder), "--name", name],
@@ -289,11 +292,12 @@ async def test_e92_without_an_owner_it_says_so_and_goes_on_once_there_is_one(
     connect: Connect, folder: Path, request: pytest.FixtureRequest
 ) -> None:
     async with connect() as session:
+        before = (folder / "praxis.sqlite").read_bytes()
         for _ in range(2):
             answer = await ask(session, "list_work_orders")
             assert answer["reason"] == "channel"
             assert "Nobody has the data folder open" in answer["text"]
-        assert not (folder / "praxis.sqlite").exists()
+        assert (folder / "praxis.sqlite").read_bytes() == before
         request.getfixturevalue("owner")
         assert (await ask(session, "list_work_orders"))["ok"]
 
@@ -302,6 +306,7 @@ async def test_e92_a_killed_agent_changes_nothing(
     owner: subprocess.Popen[bytes], person: Person, environment: dict[str, str], workspace: Path
 ) -> None:
     """An agent's process that sends nonsense and too much, then is killed, leaves the owner as it was."""
+    await person("agent", "add", "codex")
     process = subprocess.Popen(
         [sys.executable, *COMMAND, "mcp", "--name", "codex"],
         stdin=subprocess.PIPE,
@@ -338,8 +343,9 @@ async def test_e92_a_killed_agent_changes_nothing(
 
 
 @pytest.fixture
-def desk(folder: Path, workspace: Path) -> AgentDesk:
-    return AgentDesk(folder, Actor(ActorKind.AGENT, "codex"), workspace, "S")
+def desk(folder: Path, workspace: Path, praxis: Praxis) -> AgentDesk:
+    given = praxis("agent", "add", "codex", "--json").json
+    return AgentDesk(folder, read_agent_key(Path(given["file"])), workspace, "S")
 
 
 @pytest.mark.parametrize(
@@ -384,7 +390,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
     max_leaves=8,
 )
-TOOLS = [one.name for one in AgentDesk(Path(), Actor(ActorKind.AGENT, "a"), Path(), "S").definitions]
+NOBODY = Credential("", b"", Actor(ActorKind.AGENT, "a"))
+TOOLS = [one.name for one in AgentDesk(Path(), NOBODY, Path(), "S").definitions]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -410,12 +417,15 @@ def test_e92_the_command_checks_what_it_is_launched_with(praxis: Praxis, tmp_pat
     assert praxis("mcp", "--name", "", ok=False).code == 2
     assert praxis("mcp", ok=False).code == 2
     assert praxis("mcp", "--name", "codex", "--as-script", "x", ok=False).code == 2
+    none = praxis("mcp", "--name", "codex", ok=False)
+    assert (none.code, "praxis agent add codex" in none.err) == (3, True)
     assert praxis("mcp", "--name", "codex", "--workspace", str(tmp_path / "none"), ok=False).code == 3
 
 
 def test_e92_without_the_package_it_says_what_to_install(
     praxis: Praxis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    praxis("agent", "add", "codex")
     monkeypatch.setitem(sys.modules, "engine.interfaces.mcp_server", None)
     ran = praxis("mcp", "--name", "codex", ok=False)
     assert (ran.code, "praxis-console[mcp]" in ran.err) == (2, True)
