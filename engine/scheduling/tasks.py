@@ -92,7 +92,18 @@ def create_task(
         },
     )
     if due_at is not None and waiting:
-        book_wake(tx, task_id, TASK_WAKE_UP, due_at, actor=actor, now=now)
+        book_wake(
+            tx,
+            task_id,
+            TASK_WAKE_UP,
+            due_at,
+            intent={
+                "title": f"WO-{work_order['number']} · {work_order['title']}",
+                "work_order": work_order["id"],
+            },
+            actor=actor,
+            now=now,
+        )
     touch_work_order(tx, work_order["id"], now)
     return task_id
 

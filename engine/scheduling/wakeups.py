@@ -6,6 +6,9 @@ counts it: it is not asked for by anybody, it follows from what was.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from engine.actors import ENGINE, Actor
 from engine.instants import Instant
 from engine.storage import Subject, Tx
@@ -22,9 +25,16 @@ WORKSPACE = "engine"
 
 
 def book_wake(
-    tx: Tx, wake_id: str, kind: str, due_at: Instant, *, actor: Actor = ENGINE, now: Instant
+    tx: Tx,
+    wake_id: str,
+    kind: str,
+    due_at: Instant,
+    *,
+    intent: Mapping[str, object] | None = None,
+    actor: Actor = ENGINE,
+    now: Instant,
 ) -> None:
-    """Book a wake of the engine's own under a given id, in this transaction."""
+    """Book a wake of the engine's own under a given id, in this transaction; ``intent`` says what it is for."""
     SqliteWakes().insert(
         tx,
         NewWake(
@@ -34,7 +44,7 @@ def book_wake(
             trigger=Trigger.AT,
             kind=kind,
             lane=None,
-            intent="null",
+            intent=json.dumps(intent),
             due_at=due_at,
             expires_at=None,
             depth=0,
