@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.first_start import open_scratch_workspace
+from app.panels.budgets import PAGE as BUDGETS
 from app.panels.clock import PAGE as CLOCK
 from app.panels.evidence import PAGE as EVIDENCE
 from app.panels.inbox import PAGE as INBOX
@@ -21,7 +22,7 @@ from app.wizards.restore import restore_backup
 
 def registered_pages() -> tuple[Page, ...]:
     """Every page there is. Importing a page costs nothing; it is built when it is first shown."""
-    return (INBOX, WORK_ORDERS, TIMELINE, UNKNOWN, EVIDENCE, CLOCK, JOURNAL)
+    return (INBOX, WORK_ORDERS, TIMELINE, UNKNOWN, EVIDENCE, BUDGETS, CLOCK, JOURNAL)
 
 
 def registered_extras() -> Extras:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -77,11 +77,31 @@ def paint_share(painter: QPainter, rect: QRectF, share: Share, colours: Tokens) 
         painter.fillRect(rect, QBrush(line, _HATCH[share]))
 
 
+def paint_bar(painter: QPainter, whole: QRectF, budget: Budget, colours: Tokens) -> None:
+    """Paint the parts from the left; what is over the limit is squeezed in behind a mark."""
+    painter.fillRect(whole, colours.bar_back)
+    used = budget.limit - budget.left
+    scale = whole.width() / max(budget.limit, used, 1)
+    left = whole.left()
+    for share in Share:
+        width = budget.share(share) * scale
+        if width:
+            paint_share(painter, QRectF(left, whole.top(), max(width, 2.0), whole.height()), share, colours)
+            left += width
+    if budget.left < 0:
+        limit = whole.left() + budget.limit * scale
+        painter.fillRect(QRectF(limit - 2.5, whole.top(), 5, whole.height()), colours.surface)
+        painter.fillRect(QRectF(limit - 1.5, whole.top(), 3, whole.height()), colours.bad)
+
+
 class BudgetBar(QWidget):
     """One bar. A budget that would be exceeded has a red end mark at its limit."""
 
-    def __init__(self, budget: Budget, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, budget: Budget, parent: QWidget | None = None, *, words: Callable[[int], str] = number
+    ) -> None:
         super().__init__(parent)
+        self._words = words
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._budget = budget
         self.set_budget(budget)
@@ -89,8 +109,8 @@ class BudgetBar(QWidget):
     def set_budget(self, budget: Budget) -> None:
         """Show another budget."""
         self._budget = budget
-        said = ", ".join(f"{number(budget.share(share))} {share}" for share in Share if budget.share(share))
-        text = f"{budget.name}: {said or 'nothing used'}; {left_text(budget)}"
+        parts = (f"{self._words(budget.share(share))} {share}" for share in Share if budget.share(share))
+        text = f"{budget.name}: {', '.join(parts) or 'nothing used'}; {left_text(budget, self._words)}"
         self.setAccessibleName(text)
         self.setToolTip(plain_tip(text))
         self.update()
@@ -104,31 +124,27 @@ class BudgetBar(QWidget):
         return QSize(60, 12)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the parts from the left; what is over the limit is squeezed in behind a mark."""
-        colours = tokens()
-        painter = QPainter(self)
-        whole = QRectF(self.rect())
-        painter.fillRect(whole, colours.bar_back)
-        budget = self._budget
-        used = budget.limit - budget.left
-        scale = whole.width() / max(budget.limit, used, 1)
-        left = 0.0
-        for share in Share:
-            width = budget.share(share) * scale
-            if width:
-                paint_share(painter, QRectF(left, 0, max(width, 2.0), whole.height()), share, colours)
-                left += width
-        if budget.left < 0:
-            limit = budget.limit * scale
-            painter.fillRect(QRectF(limit - 2.5, 0, 5, whole.height()), colours.surface)
-            painter.fillRect(QRectF(limit - 1.5, 0, 3, whole.height()), colours.bad)
+        """Paint the bar."""
+        paint_bar(QPainter(self), QRectF(self.rect()), self._budget, tokens())
 
 
 class BudgetWaterfall(QWidget):
-    """Bars for all ancestor scopes from the root down, with what would remain, and a legend."""
+    """Bars for all ancestor scopes from the root down, with what would remain, and a legend.
 
-    def __init__(self, budgets: Sequence[Budget] = (), parent: QWidget | None = None) -> None:
+    ``shares`` are the parts that the legend names, none leaves it out; ``words`` writes a value.
+    """
+
+    def __init__(
+        self,
+        budgets: Sequence[Budget] = (),
+        parent: QWidget | None = None,
+        *,
+        shares: Sequence[Share] = tuple(Share),
+        words: Callable[[int], str] = number,
+    ) -> None:
         super().__init__(parent)
+        self._words = words
+        self._shares = tuple(shares)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(12)
@@ -146,29 +162,31 @@ class BudgetWaterfall(QWidget):
         for line, budget in enumerate(budgets):
             refused = budget.name == refused_by
             name = label(budget.name, Text.STRONG if refused else Text.BODY, parent=self)
-            rest = label(left_text(budget), muted=not refused, parent=self)
+            left = left_text(budget, self._words)
+            rest = label(left, muted=not refused, parent=self)
             if refused:
-                rest.setText(f"refuses: {left_text(budget)}")
+                rest.setText(f"refuses: {left}")
                 rest.setProperty("role", "danger")
             self._grid.addWidget(name, line, 0)
-            self._grid.addWidget(BudgetBar(budget, self), line, 1)
+            self._grid.addWidget(BudgetBar(budget, self, words=self._words), line, 1)
             self._grid.addWidget(rest, line, 2, Qt.AlignmentFlag.AlignRight)
-        if budgets:
-            self._grid.addWidget(Legend(self), len(budgets), 0, 1, 3)
+        if budgets and self._shares:
+            self._grid.addWidget(Legend(self._shares, self), len(budgets), 0, 1, 3)
 
 
 class Legend(QWidget):
     """What the fillings of the bars mean."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, shares: Sequence[Share], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._shares = tuple(shares)
         self.setFont(font(Text.SMALL))
-        self.setAccessibleName("Legend: " + ", ".join(Share))
+        self.setAccessibleName("Legend: " + ", ".join(self._shares))
 
     def sizeHint(self) -> QSize:
         """One line."""
         metrics = self.fontMetrics()
-        width = sum(metrics.horizontalAdvance(share) + 30 for share in Share)
+        width = sum(metrics.horizontalAdvance(share) + 30 for share in self._shares)
         return QSize(width, metrics.height() + 2)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -178,15 +196,15 @@ class Legend(QWidget):
         painter.setPen(colours.muted)
         metrics = self.fontMetrics()
         left = 0.0
-        for share in Share:
+        for share in self._shares:
             paint_share(painter, QRectF(left, self.height() / 2 - 5, 10, 10), share, colours)
             place = QRectF(left + 15, 0, metrics.horizontalAdvance(share) + 2, self.height())
             painter.drawText(place, int(Qt.AlignmentFlag.AlignVCenter), share)
             left += place.width() + 28
 
 
-def left_text(budget: Budget) -> str:
-    """What remains in words: "560 of 1 000 left", "12 over 60"."""
+def left_text(budget: Budget, words: Callable[[int], str] = number) -> str:
+    """What remains in words: "560 of 1 000 left", "12 over 60"; ``words`` writes a value."""
     if budget.left < 0:
-        return f"{number(-budget.left)} over {number(budget.limit)}"
-    return f"{number(budget.left)} of {number(budget.limit)} left"
+        return f"{words(-budget.left)} over {words(budget.limit)}"
+    return f"{words(budget.left)} of {words(budget.limit)} left"
