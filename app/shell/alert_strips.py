@@ -41,7 +41,7 @@ class AlertStrips(QWidget):
     def __init__(self, alerts: Alerts, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._alerts = alerts
-        self._strips: list[QWidget] = []
+        self._strips: list[_Strip] = []
         self._announced: dict[str, str] = {}
         self._column = column(self)
         self.setAccessibleName("Alerts")
@@ -50,19 +50,25 @@ class AlertStrips(QWidget):
         self._rebuild()
 
     def _rebuild(self) -> None:
-        for old in self._strips:
+        """Show what there is; a strip that says the same as before stays, with the focus that may be in it."""
+        shown = self._alerts.shown()
+        self._announce(shown)
+        wanted = list(shown[:_MOST_SHOWN])
+        if len(shown) > _MOST_SHOWN:
+            more = f"{len(shown) - _MOST_SHOWN} more."
+            wanted.append(Alert("more", more, "They show when these are settled.", Tone.NEUTRAL))
+        before = {strip.says: strip for strip in self._strips}
+        self._strips = [
+            before.pop(_says(alert)) if _says(alert) in before else _Strip(alert, self._alerts, self)
+            for alert in wanted
+        ]
+        for place, strip in enumerate(self._strips):
+            self._column.insertWidget(place, strip)
+            strip.show()
+        for old in before.values():
             self._column.removeWidget(old)
             old.hide()
             old.deleteLater()
-        shown = self._alerts.shown()
-        self._announce(shown)
-        self._strips = [_Strip(alert, self._alerts, self) for alert in shown[:_MOST_SHOWN]]
-        if len(shown) > _MOST_SHOWN:
-            more = Alert("more", f"{len(shown) - _MOST_SHOWN} more.", "They show when these are settled.")
-            self._strips.append(_Strip(more, self._alerts, self))
-        for strip in self._strips:
-            self._column.addWidget(strip)
-            strip.show()
         self.setVisible(bool(self._strips))
 
     def _announce(self, shown: tuple[Alert, ...]) -> None:
@@ -79,6 +85,7 @@ class AlertStrips(QWidget):
 class _Strip(QFrame):
     def __init__(self, alert: Alert, alerts: Alerts, parent: QWidget) -> None:
         super().__init__(parent)
+        self.says = _says(alert)
         self.setProperty("surface", f"alert-{alert.tone}")
         self.setAccessibleName(alert.what)
         self.setAccessibleDescription(alert.means)
@@ -107,6 +114,10 @@ class _Strip(QFrame):
                     parent=self,
                 )
             )
+
+
+def _says(alert: Alert) -> tuple[object, ...]:
+    return alert.key, alert.what, alert.means, alert.tone, alert.action, alert.dismissable
 
 
 class _Figure(QWidget):

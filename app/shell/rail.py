@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QRadioButton, QSizePolicy, QWidget
 
 from app.shell.pages import Page
 from app.theme import Text, font, spacing, tokens
@@ -15,8 +15,8 @@ from app.widgets import badge_size, column, paint_badge
 _WIDTH = 168
 
 
-class RailButton(QAbstractButton):
-    """One entry. It is a button of an exclusive group: arrow keys move between entries."""
+class RailButton(QRadioButton):
+    """One entry: one of several to choose, so that Tab comes to the chosen one and arrow keys choose another."""
 
     def __init__(self, page: Page, key: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -24,7 +24,6 @@ class RailButton(QAbstractButton):
         self._count = 0
         self._key = QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) if key else ""
         self.setText(page.title)
-        self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -41,6 +40,10 @@ class RailButton(QAbstractButton):
         self.setAccessibleName(f"{self.page.title}, {count}" if count else self.page.title)
         self.setToolTip(f"{self.page.title} ({self._key})" if self._key else self.page.title)
         self.update()
+
+    def hitButton(self, pos: QPoint) -> bool:
+        """The whole entry is pressed, not only a figure in it."""
+        return self.rect().contains(pos)
 
     def sizeHint(self) -> QSize:
         """One line with air."""
@@ -108,6 +111,9 @@ class NavigationRail(QFrame):
     def show_chosen(self, key: str) -> None:
         """Mark a page as the open one."""
         self._buttons[key].setChecked(True)
+        for other, entry in self._buttons.items():
+            # Arrow keys move within the group; Tab comes only to the page that is open.
+            entry.setFocusPolicy(Qt.FocusPolicy.StrongFocus if other == key else Qt.FocusPolicy.ClickFocus)
 
     def _toggled(self, button: QAbstractButton, on: bool) -> None:
         if on and isinstance(button, RailButton):

@@ -37,7 +37,7 @@ from app.shell.quitting import may_quit
 from app.shell.rail import NavigationRail
 from app.shell.tray import Tray
 from app.theme import Density, ThemeChoice, icon, theme
-from app.widgets import Option, Zone, choose, column, row, show_error
+from app.widgets import Option, Zone, choose, column, focus_next, row, show_error
 from engine.errors import PraxisError
 from engine.views.values import EngineStatus
 
@@ -450,6 +450,10 @@ class MainWindow(QMainWindow):
             self.hide()
         elif answer == "quit":
             self.ask_to_quit()
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab goes as one reads: commands, strips, rail, then the page."""
+        return focus_next(self, next)
 
     def changeEvent(self, event: QEvent) -> None:
         """Remember the place before it is covered by maximising."""

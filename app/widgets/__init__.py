@@ -23,6 +23,7 @@ from app.widgets.key_value import KeyValueGrid
 from app.widgets.labels import AgeLabel, ElidedLabel, SectionLabel, label
 from app.widgets.meter import Budget, BudgetBar, BudgetWaterfall, Share, number
 from app.widgets.progress import Report, with_progress
+from app.widgets.reading_order import focus_next, stops
 from app.widgets.times import Times, Zone, age_text, duration_text, until_text
 from app.widgets.tips import plain_tip
 from engine.dispatch.display import visible
@@ -60,6 +61,7 @@ __all__ = [
     "confirm",
     "copy_text",
     "duration_text",
+    "focus_next",
     "frame",
     "label",
     "number",
@@ -71,6 +73,7 @@ __all__ = [
     "set_role",
     "show_error",
     "spoken",
+    "stops",
     "until_text",
     "visible",
     "with_progress",

@@ -29,6 +29,7 @@ from app.widgets.buttons import Role, button
 from app.widgets.clipboard import copy_text
 from app.widgets.frames import column, frame, row, rule
 from app.widgets.labels import label
+from app.widgets.reading_order import focus_next
 from engine.errors import PraxisError
 
 _MOST_LINES = 10
@@ -90,6 +91,10 @@ class Question(QDialog):
         layout = self.layout()
         if layout is not None and layout.hasHeightForWidth() and not self.testAttribute(_SIZE_WAS_GIVEN):
             self.resize(self.width(), layout.totalHeightForWidth(self.width()))
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab goes as one reads."""
+        return focus_next(self, next)
 
     def add_back(self, text: str = "Go back") -> QPushButton:
         """The button that changes nothing; Escape does the same."""

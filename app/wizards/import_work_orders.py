@@ -26,6 +26,7 @@ from app.widgets import (
     button,
     column,
     confirm,
+    focus_next,
     frame,
     label,
     opened,
@@ -111,6 +112,10 @@ class ImportDialog(QDialog):
         if self._none.button is not None:
             self._none.button.setFocus()
         fit_dialog(self, QSize(760, 560))
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab goes as one reads."""
+        return focus_next(self, next)
 
     @property
     def submitted(self) -> tuple[WorkOrderRow, ...]:

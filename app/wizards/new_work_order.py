@@ -23,6 +23,7 @@ from app.widgets import (
     button,
     column,
     confirm,
+    focus_next,
     frame,
     label,
     opened,
@@ -111,6 +112,10 @@ class NewWorkOrderDialog(QDialog):
         self._form.folder_wanted.connect(self._choose_folder)
         self._form.focus_first()
         fit_dialog(self, QSize(820, 600))
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab goes as one reads."""
+        return focus_next(self, next)
 
     @property
     def form(self) -> WorkOrderForm:

@@ -1,28 +1,39 @@
-"""Every control of every page has a name and a tooltip, and the keyboard reaches it (B-118, B-119)."""
+"""Every control of every page and dialog has name, role and tooltip, and the keyboard reaches it (B-118, B-119)."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAccessible, QAction
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDialog,
+    QFileDialog,
     QHeaderView,
     QLineEdit,
     QPlainTextEdit,
+    QPushButton,
     QScrollArea,
     QTabBar,
     QTextEdit,
     QWidget,
 )
 
+from app.alerts import Alert
 from app.first_start import open_scratch_workspace
 from app.main import open_console
+from app.shell.rail import RailButton
 from app.shell.window import MainWindow
+from app.widgets import CommandText, stops
+from engine.actors import Actor, ActorKind
+from engine.interfaces.scratch import create_scratch_workspace
 from tests.app.conftest import until
 
 CONTROLS = (
@@ -57,6 +68,11 @@ def name_of(control: QWidget) -> str:
     return control.text() if isinstance(control, QAbstractButton) else ""
 
 
+def role_of(control: QWidget) -> QAccessible.Role:
+    interface = QAccessible.queryAccessibleInterface(control)
+    return interface.role() if interface is not None else QAccessible.Role.NoRole
+
+
 async def each_page(window: MainWindow) -> dict[str, QWidget]:
     """All pages, opened once, settled and filled."""
     await open_scratch_workspace(window, window.session)
@@ -74,18 +90,32 @@ async def test_every_control_has_a_name_and_a_tooltip(qapp: QApplication, folder
     async with open_console(qapp, folder) as window:
         window.show()
         nameless, silent, count = [], [], 0
-        for key, view in (await each_page(window)).items():
+        for key in await each_page(window):
             window.open_page(key)
-            for control in controls_of(view):
+            for control in controls_of(window):
                 count += 1
                 if not name_of(control):
                     nameless.append(f"{key}: {control}")
                 is_list = isinstance(control, QAbstractItemView | QTabBar)
                 if not is_list and not control.toolTip():
                     silent.append(f"{key}: {name_of(control)}")
-        assert count > 20
+                if role_of(control) in {QAccessible.Role.NoRole, QAccessible.Role.Client}:
+                    nameless.append(f"{key}: no role: {control}")
+        assert count > 60
         assert nameless == []
         assert silent == []
+
+
+def walked(window: QWidget) -> list[QWidget]:
+    """Where Tab comes, pressed until it is round."""
+    reached: list[QWidget] = []
+    for _ in range(200):
+        focused = QApplication.focusWidget()
+        if focused is None or focused in reached:
+            break
+        reached.append(focused)
+        QTest.keyClick(focused, Qt.Key.Key_Tab)
+    return reached
 
 
 async def test_the_keyboard_reaches_every_control(qapp: QApplication, folder: Path) -> None:
@@ -94,16 +124,12 @@ async def test_the_keyboard_reaches_every_control(qapp: QApplication, folder: Pa
         window.activateWindow()
         await until(window.isActiveWindow)
         missed = []
-        for key, view in (await each_page(window)).items():
+        for key in await each_page(window):
             window.go_to_page(key)
-            reached: set[QWidget] = set()
-            for _ in range(200):
-                focused = QApplication.focusWidget()
-                if focused is None or focused in reached:
-                    break
-                reached.add(focused)
-                window.focusNextChild()
-            for control in controls_of(view):
+            reached = walked(window)
+            for control in controls_of(window):
+                if isinstance(control, RailButton) and not control.isChecked():
+                    continue  # arrow keys, as in every group of which one is chosen
                 proxied = control.focusProxy() or control
                 wants = proxied.focusPolicy() & Qt.FocusPolicy.TabFocus
                 if control.isEnabled() and wants and proxied not in reached:
@@ -146,3 +172,131 @@ async def test_no_word_on_a_button_is_cut_at_the_smallest_size(qapp: QApplicatio
             ]
         assert cut == []
         assert window.size() == QSize(1024, 640)
+
+
+async def test_tab_goes_as_one_reads(qapp: QApplication, folder: Path) -> None:
+    """Commands, strips, rail, page; in the card from the command down to the decision, whatever was built last."""
+    async with open_console(qapp, folder) as window:
+        window.resize(1280, 800)
+        window.show()
+        window.activateWindow()
+        await until(window.isActiveWindow)
+        await each_page(window)
+        window.go_to_page("inbox")
+        await window.session.settled(1.0)
+        names = [stop.accessibleName() for stop in stops(window)]
+        wanted = [
+            "New work order",
+            "Dismiss: Welcome. 7 harmless dispatches wait in the inbox.",
+            "Inbox, 7",
+            "Requests that wait for you, oldest first",
+            next(name for name in names if name.startswith("Command, ")),
+            "Show the 6 variables that every child gets",
+            "Also approve its validation",
+            "Reject",
+        ]
+        places = [names.index(name) for name in wanted]
+        assert places == sorted(places)
+        assert [stop.accessibleName() for stop in walked(window)] == names[places[3] :] + names[: places[3]]
+        before = QApplication.focusWidget()
+        assert before is not None
+        QTest.keyClick(before, Qt.Key.Key_Backtab)
+        assert QApplication.focusWidget() is stops(window)[places[2]], "and back the same way"
+        command = next(stop for stop in stops(window) if isinstance(stop, CommandText))
+        assert "write_greeting.py" in command.accessibleDescription(), "the card is read whole (B-118)"
+
+
+async def test_every_dialog_of_the_menus_can_be_read_and_walked(qapp: QApplication, folder: Path) -> None:
+    """Names, tooltips and Tab; Escape goes back; Enter on its own decides nothing (B-005)."""
+    async with open_console(qapp, folder) as window:
+        window.show()
+        window.activateWindow()
+        await until(window.isActiveWindow)
+        await each_page(window)
+        window.go_to_page("work_orders")
+        await window.session.settled(1.0)
+        wrong, seen = [], 0
+        for action in window.findChildren(QAction):
+            if not opens_a_dialog(action):
+                continue
+            action.trigger()
+            await until(shown_dialogs)
+            for dialog in shown_dialogs():
+                if not isinstance(dialog, QFileDialog):
+                    seen += 1
+                    await until(lambda there=dialog: there.isAncestorOf(QApplication.focusWidget() or window))
+                    wrong += [f"{action.text()}: {fault}" for fault in faults_of(dialog)]
+                    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+                else:
+                    dialog.reject()
+            await until(lambda: not shown_dialogs())
+            await window.session.settled(2.0)
+        assert not wrong, "\n".join(wrong)
+        assert seen >= 10
+
+
+def opens_a_dialog(action: QAction) -> bool:
+    own = {"Quit…", "Open data folder", "Resume everything…"}
+    named = action.text().endswith("…") or action.text() in {
+        "Keyboard",
+        "About Praxis Console",
+        "New work order",
+    }
+    return named and action.isEnabled() and action.text() not in own
+
+
+def shown_dialogs() -> list[QDialog]:
+    return [
+        found for found in QApplication.topLevelWidgets() if isinstance(found, QDialog) and found.isVisible()
+    ]
+
+
+def faults_of(dialog: QDialog) -> list[str]:
+    """What a person without a mouse, or without eyes, would miss in a dialog."""
+    found = [] if dialog.windowTitle() and dialog.accessibleName() else ["no title"]
+    controls = controls_of(dialog)
+    found += [f"no name: {control}" for control in controls if not name_of(control)]
+    found += [
+        f"no role: {name_of(control)}" for control in controls if role_of(control) is QAccessible.Role.Client
+    ]
+    found += [
+        f"no tooltip: {name_of(control)}"
+        for control in controls
+        if not isinstance(control, QAbstractItemView | QTabBar) and not control.toolTip()
+    ]
+    found += [
+        f"Enter presses {button.text()}" for button in dialog.findChildren(QPushButton) if button.isDefault()
+    ]
+    reached = walked(dialog)
+    found += [
+        f"Tab does not come to {name_of(control)}"
+        for control in controls
+        if control.isEnabled() and (control.focusProxy() or control) not in reached
+    ]
+    return found
+
+
+async def test_nothing_that_comes_in_takes_the_focus(qapp: QApplication, folder: Path) -> None:
+    """A strip, requests and a page that moves: who writes goes on writing."""
+    async with open_console(qapp, folder) as window:
+        window.show()
+        window.activateWindow()
+        await until(window.isActiveWindow)
+        window.go_to_page("work_orders")
+        window.bar.search.setFocus()
+        for spec in await asyncio.to_thread(create_scratch_workspace, folder / "scratch"):
+            await window.session.engine.submit(spec, Actor(ActorKind.AGENT, "codex-1"))
+        window.session.alerts.show(Alert("welcome", "Seven wait.", dismissable=True))
+        await until(
+            lambda: window.session.status is not None and window.session.status.pending_approvals == 7
+        )
+        await window.session.settled(1.0)
+        assert QApplication.focusWidget() is window.bar.search
+        strip = next(found for found in window.strips.findChildren(QPushButton) if "Seven" in name_of(found))
+        strip.setFocus()
+        window.session.alerts.show(Alert("news", "Something else.", dismissable=True))
+        window.session.alerts.clear("news")
+        assert QApplication.focusWidget() is strip, "a strip that says the same stays itself"
+        QTest.keyClick(strip, Qt.Key.Key_Space)
+        focused = QApplication.focusWidget()
+        assert isinstance(focused, RailButton), "what follows in the order of reading"

@@ -19,11 +19,9 @@ from tests.app.shell.test_window import press, question
 
 
 def strips(window: MainWindow) -> list[str]:
-    return [
-        found.accessibleName()
-        for found in window.strips.children()
-        if getattr(found, "isVisible", lambda: False)()
-    ]
+    column = window.strips.layout()
+    shown = [column.itemAt(place).widget() for place in range(column.count())]
+    return [strip.accessibleName() for strip in shown if strip.isVisible()]
 
 
 async def test_a_quiet_engine_has_no_strips(window: MainWindow) -> None:
