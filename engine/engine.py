@@ -55,6 +55,7 @@ from engine.execution.since import (
 )
 from engine.instants import Instant
 from engine.policy import Authorize, Right, person_decides
+from engine.schedules import Schedules
 from engine.scheduling.claims import recover_abandoned_claims
 from engine.scheduling.coordinator import Coordinator, Duty
 from engine.scheduling.gates import Gate, explain
@@ -176,6 +177,7 @@ class Engine:
             self._may_dispatch,
         )
         self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
+        self.schedules = Schedules(storage, self.wakes, self.check, self.submit, authorize)
         self._automatic = False
         self._closing: asyncio.Task[None] | None = None
         self._unsubscribe = storage.subscribe(self._on_changes)

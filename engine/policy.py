@@ -22,9 +22,15 @@ Right: TypeAlias = Literal[
     "back_up",
     "budget",
     "grant",
+    "schedule",
 ]
 
-_WORDS = {"back_up": "make backups", "budget": "change budgets", "grant": "make or end standing grants"}
+_WORDS = {
+    "back_up": "make backups",
+    "budget": "change budgets",
+    "grant": "make or end standing grants",
+    "schedule": "make or steer schedules",
+}
 
 Authorize: TypeAlias = Callable[[Actor, Right], None]
 """Returns if the actor has the right, raises `Unauthorized` if not."""

@@ -242,11 +242,17 @@ class AlarmClock:
     # ------------------------------------------------------------------------------------------- series
 
     async def cancel_series(
-        self, series_id: str, actor: Actor, *, workspace: str | None = None, session: str | None = None
+        self,
+        series_id: str,
+        actor: Actor,
+        *,
+        workspace: str | None = None,
+        session: str | None = None,
+        reason: str = "",
     ) -> CancelResult:
         """End a series for good; an occurrence that fires just now ends, and no other is booked."""
         return await self._store.write(
-            self._series.cancel, series_id, actor, workspace, session, control=True
+            self._series.cancel, series_id, actor, workspace, session, reason, control=True
         )
 
     async def pause_series(self, series_id: str, actor: Actor, reason: str = "") -> Series:

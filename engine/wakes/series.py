@@ -263,6 +263,7 @@ class SeriesRules:
         actor: Actor,
         workspace: str | None,
         session: str | None,
+        reason: str,
         *,
         now: Instant,
     ) -> CancelResult:
@@ -276,7 +277,7 @@ class SeriesRules:
             return CancelResult.UNAUTHORIZED
         if series.state not in SERIES_LIVE:
             return CancelResult.NOT_PENDING
-        self.end(tx, series, actor, "the series was cancelled", now)
+        self.end(tx, series, actor, reason or "the series was cancelled", now)
         return CancelResult.OK
 
     def end(self, tx: Transaction, series: Series, actor: Actor, why: str, now: Instant) -> None:
@@ -285,7 +286,7 @@ class SeriesRules:
         for wake in self._store.series.docketed(tx, series.id):
             self._store.series.decide_docket(tx, wake.id, CatchUp.NONE, actor, why, now)
             self._cancel_occurrence(tx, wake, actor, now, why)
-        self._end(tx, series, SeriesState.CANCELLED, now, actor=actor)
+        self._end(tx, series, SeriesState.CANCELLED, now, actor=actor, why=why)
 
     def pause(self, tx: Transaction, series_id: str, actor: Actor, reason: str, *, now: Instant) -> Series:
         """Book nothing until the series is resumed; a pending occurrence is withdrawn, one under way ends."""
