@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import InvalidValue
-from engine.execution.blobs import BlobStore
+from engine.execution.blobs import Blob, BlobStore
 
 MOST_PROOFS = 20
 LARGEST_NOTE = 1 << 20
+LARGEST_FILE = 256 << 20
+"""Bytes of one file: proof is looked at by people; what is larger is named in the reason and kept elsewhere."""
 LONGEST_NAME = 200
 
 
@@ -18,12 +20,14 @@ LONGEST_NAME = 200
 class Proof:
     """One thing that is shown: a note (``text``), or the file at the absolute path ``file`` on this machine.
 
-    ``name`` is what it is called; ``""`` takes the file's own name, or "note".
+    ``name`` is what it is called; ``""`` takes the file's own name, or "note". ``sha256`` is the digest of the file as
+    whoever shows it has seen it: any other content is refused. ``""`` takes what is there.
     """
 
     name: str = ""
     text: str = ""
     file: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ def _keep(proof: Proof, blobs: BlobStore) -> KeptProof:
     if proof.file:
         path = Path(proof.file)
         blob = blobs.put_file(path)
+        _require_as_seen(proof, blob)
         return KeptProof((proof.name or path.name)[:LONGEST_NAME], blob.sha256, blob.size)
     blob = blobs.put_bytes(proof.text.encode("utf-8", "surrogatepass"))
     return KeptProof((proof.name or "note")[:LONGEST_NAME], blob.sha256, blob.size)
@@ -69,3 +74,30 @@ def _require_one(proof: Proof) -> None:
         )
     if proof.file and not Path(proof.file).is_absolute():
         raise InvalidValue(f"{proof.file!r} is not an absolute path.", do="Give the whole path of the file.")
+    if proof.file:
+        require_size(Path(proof.file))
+
+
+def require_size(path: Path) -> None:
+    """Raise `InvalidValue` for a file that is too large to be a proof; what is not there is told when it is kept."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return
+    if size > LARGEST_FILE:
+        raise InvalidValue(
+            f"{path.name} has {size:,} bytes; a proof has at most {LARGEST_FILE:,}.",
+            means="Nothing was decided.",
+            do="Attach the part that proves it, or name the place of the whole in the reason.",
+        )
+
+
+def _require_as_seen(proof: Proof, blob: Blob) -> None:
+    if proof.sha256 and blob.sha256 != proof.sha256.lower():
+        raise InvalidValue(
+            f"{Path(proof.file).name} changed while it was being attached.",
+            means="Nothing was decided: what would be kept is not what was shown.",
+            do="Attach a copy that nothing writes to any more.",
+            seen=proof.sha256,
+            found=blob.sha256,
+        )

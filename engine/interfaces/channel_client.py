@@ -8,7 +8,7 @@ raised as the same classes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -19,6 +19,7 @@ from engine.backup.schedule import BackupSchedule
 from engine.backup.taking import Backup
 from engine.control.decisions import Finding
 from engine.control.holds import Node
+from engine.control.proofs import Proof
 from engine.engine import Engine
 from engine.errors import ChannelError
 from engine.execution.blobs import BlobState
@@ -363,8 +364,9 @@ class EngineClient:
         reason: str,
         cost: int | None = None,
         active_ms: int | None = None,
+        proof: Sequence[Proof] = (),
     ) -> AttemptRow:
-        """End an UNKNOWN by a recorded decision."""
+        """End an UNKNOWN by a recorded decision; the owner reads the files of ``proof`` from their absolute paths."""
         result: AttemptRow = await self._call(
             "reconcile",
             attempt_id=attempt_id,
@@ -372,6 +374,16 @@ class EngineClient:
             reason=reason,
             cost=cost,
             active_ms=active_ms,
+            proof=tuple(proof),
+        )
+        return result
+
+    async def replan(
+        self, work_order_id: str, spec: WorkOrderSpec, *, reason: str, key: str | None = None
+    ) -> WorkOrderRow:
+        """End a work order and submit another in its place; gives the new one."""
+        result: WorkOrderRow = await self._call(
+            "replan", work_order_id=work_order_id, spec=spec, reason=reason, key=key
         )
         return result
 

@@ -148,6 +148,12 @@ def story_lines(story: WorkOrderStory, now: Instant) -> Iterator[Line]:
                 for one in story.decisions
             ),
         )
+        shows = [(one.kind, kept) for one in story.decisions for kept in one.proof]
+        if shows:
+            yield table(
+                ("proof of", "name", "size", "sha256"),
+                ([kind, shown(kept.name), f"{kept.size:,}", kept.sha256] for kind, kept in shows),
+            )
     for hold in story.holds:
         yield _field(
             "hold",
@@ -159,7 +165,7 @@ def story_lines(story: WorkOrderStory, now: Instant) -> Iterator[Line]:
     if story.can:
         yield _field(
             "possible",
-            ", ".join(_COMMANDS.get(can, can.replace("_", "-")) for can in story.can if can != "replan"),
+            ", ".join(_COMMANDS.get(can, can.replace("_", "-")) for can in story.can),
         )
 
 

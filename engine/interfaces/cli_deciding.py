@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,14 +13,17 @@ from rich.text import Text
 
 from engine.clock import SystemClock
 from engine.control.decisions import Finding
+from engine.control.proofs import Proof
 from engine.errors import Drifted, InvalidValue
 from engine.interfaces.cli_cards import Line, approval_lines
 from engine.interfaces.cli_common import KeyOption, NeededReason, ReasonOption, command
 from engine.interfaces.cli_names import find_approval, find_attempt, find_node, find_work_order, own_scope
 from engine.interfaces.cli_output import NOBODY_WORKS, shown, word
+from engine.interfaces.cli_proofs import shown_proofs
 from engine.interfaces.cli_session import Session
+from engine.interfaces.work_order_file import read_work_order
 from engine.states import ApprovalState, Verdict
-from engine.views.values import ApprovalCard, HoldRow, WorkOrderRow
+from engine.views.values import ApprovalCard, AttemptRow, HoldRow, WorkOrderRow
 
 SHORTEST_PREFIX = 8
 """How many digits of a seal say which plan is meant: chance meets one in four thousand million."""
@@ -56,6 +60,7 @@ def add_deciding_commands(app: typer.Typer) -> None:
         ("reject-work", reject_work),
         ("allow-correction", allow_correction),
         ("validate-again", validate_again),
+        ("replan", replan),
         ("judge", judge),
         ("reconcile", reconcile),
         ("pause", pause),
@@ -204,6 +209,28 @@ async def validate_again(session: Session, name: Order, reason: NeededReason) ->
     session.out.result(row, lambda: _order_state(row))
 
 
+async def replan(
+    session: Session,
+    name: Order,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The work order that takes its place.")],
+    reason: NeededReason,
+    key: KeyOption = None,
+) -> None:
+    """End a work order and submit another in its place, in one step. What runs of it becomes UNKNOWN."""
+    spec = read_work_order(file)
+    async with session.client() as client:
+        before = (await find_work_order(client, name)).row
+        row = await client.replan(before.id, spec, reason=reason, key=key)
+        ended = (await client.work_order(before.id)).row
+    session.out.result({"ended": ended, "submitted": row}, lambda: _replanned(ended, row))
+
+
+def _replanned(ended: WorkOrderRow, row: WorkOrderRow) -> Iterator[Line]:
+    yield from _order_state(ended)
+    yield f"WO-{row.number} “{shown(row.title)}” takes its place: {shown(row.why)}"
+    yield f"Look at what would run and approve it: praxis approve WO-{row.number}"
+
+
 def _order_state(row: WorkOrderRow) -> Iterator[Line]:
     why = f"  {shown(row.why)}" if row.why else ""
     yield Text.assemble(f"WO-{row.number}: ", word(row.state.value), why)
@@ -234,14 +261,34 @@ async def reconcile(
     active_ms: Annotated[
         int | None, typer.Option("--active-ms", min=0, help="How long it was active.")
     ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--proof", metavar="FILE", help="A file that shows it; it is kept for good. May be repeated."
+        ),
+    ] = None,
+    notes: Annotated[
+        list[str] | None,
+        typer.Option("--saw", metavar="TEXT", help="What you saw, word by word; kept as a proof."),
+    ] = None,
 ) -> None:
-    """Decide an UNKNOWN: it took effect, it did not, or it is still unknown and this is a note."""
+    """Decide an UNKNOWN: it took effect, it did not, or it is still unknown and this is a note.
+
+    What is shown as proof is kept as it is now, and named in the decision by its digest.
+    """
+    proof = shown_proofs(files or (), notes or ())
     async with session.client() as client:
         _, attempt = await find_attempt(client, name)
         row = await client.reconcile(
-            attempt.id, Finding[finding.name], reason=reason, cost=cost, active_ms=active_ms
+            attempt.id, Finding[finding.name], reason=reason, cost=cost, active_ms=active_ms, proof=proof
         )
-    session.out.result(row, lambda: [Text.assemble(f"WO-{row.number}: attempt ", word(row.state.value))])
+    session.out.result(row, lambda: _reconciled(row, proof))
+
+
+def _reconciled(row: AttemptRow, proof: Sequence[Proof]) -> Iterator[Line]:
+    yield Text.assemble(f"WO-{row.number}: attempt ", word(row.state.value))
+    for one in proof:
+        yield f"Kept as proof: {shown(one.name)}" + (f", sha256 {one.sha256}" if one.sha256 else "")
 
 
 async def pause(session: Session, name: NodeName, reason: ReasonOption = "", key: KeyOption = None) -> None:

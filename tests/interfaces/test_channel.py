@@ -297,6 +297,7 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
         "validate_again",
         "validate_by_person",
         "reconcile",
+        "replan",
         "back_up",
         "rehearse",
         "schedule_backups",

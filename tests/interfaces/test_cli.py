@@ -30,6 +30,7 @@ from engine.states import ApprovalState, TaskState
 from tests.conftest import python_command
 from tests.interfaces.conftest import Praxis, approve
 
+ORDER_FILE = str(Path(__file__).parents[2] / "resources" / "examples" / "minimal.toml")
 HOSTILE = "evil\x1b[2J\x1b]0;owned\x07\u202egnp.exe\u200b  "
 
 
@@ -170,6 +171,7 @@ DECIDING = {
     "validate_again": ["validate-again", "WO-1", "--reason", "r"],
     "validate_by_person": ["judge", "WO-1", "passed", "--reason", "r"],
     "reconcile": ["reconcile", "WO-1", "did-not", "--reason", "r"],
+    "replan": ["replan", "WO-1", ORDER_FILE, "--reason", "r"],
     "back_up": ["backup"],
     "rehearse": ["rehearse", "some-backup"],
     "schedule_backups": ["backup-schedule", "--off"],
