@@ -161,9 +161,13 @@ class Schedules:
         start: Instant | None = None,
         until: Instant | None = None,
         count: int | None = None,
+        no_end: bool = False,
         catch_up: CatchUp | None = None,
     ) -> ScheduleRow:
-        """Give it another work order, rule, end or catching up; what is not named stays. It goes on from now."""
+        """Give it another work order, rule, end or catching up; what is not named stays. It goes on from now.
+
+        ``no_end`` takes away the ends that it had; one that is given beside it takes their place.
+        """
         await self._to_steer(schedule_id, actor, reason, "change a schedule")
         if cron is not None or every is not None:
             _require_rule(cron, zone, every)
@@ -177,6 +181,7 @@ class Schedules:
             intent=... if spec is None else await self._intent(spec),
             until=until,
             count=count,
+            no_end=no_end,
             catch_up=catch_up,
             reason=reason,
         )
@@ -205,7 +210,7 @@ class Schedules:
                 field="due_at",
             )
         await self._check(spec)
-        return {"work_order": spec.to_json()}
+        return {"title": spec.title, "work_order": spec.to_json()}
 
     async def _fire(self, wake: Wake) -> None:
         """Submit the work order of an occurrence, as often as it takes: its key makes it one."""

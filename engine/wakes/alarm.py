@@ -275,11 +275,15 @@ class AlarmClock:
         intent: Json = ...,
         until: TimeText | None = None,
         count: int | None = None,
+        no_end: bool = False,
         catch_up: CatchUp | str | None = None,
         reason: str = "",
     ) -> Series:
-        """Give a series another rule, intent, end or policy; what is not named stays. Grids begin anew at now."""
-        changes: dict[str, object] = {}
+        """Give a series another rule, intent, end or policy; what is not named stays. Grids begin anew at now.
+
+        ``no_end`` takes away ``until`` and ``count``, unless one of them is given anew.
+        """
+        changes: dict[str, object] = {"until": None, "count": None} if no_end else {}
         if cron is not None or every is not None:
             if (cron is None) == (every is None):
                 raise InvalidValue("cron and every were given together.", do="Give one rule.")

@@ -398,6 +398,18 @@ async def test_a_series_has_a_history_of_its_own(world: World) -> None:
     assert len(await alarm.series_history(booked.series, limit=2)) == 2
 
 
+async def test_the_end_of_a_series_can_be_taken_away(world: World) -> None:
+    alarm = world.make()
+    at(world.clock, TEN)
+    booked = await world.book(alarm, every="1h", until="2026-09-10T12:00:00.000Z", count=5)
+    changed = await alarm.change_series(booked.series or "", ADA, count=7)
+    assert (changed.until, changed.count) != (None, 7)
+    changed = await alarm.change_series(booked.series or "", ADA, no_end=True, count=8)
+    assert (changed.until, changed.count) == (None, 8)
+    changed = await alarm.change_series(booked.series or "", ADA, no_end=True)
+    assert (changed.until, changed.count) == (None, None)
+
+
 async def test_a_paused_series_stays_paused_when_changed(world: World) -> None:
     alarm = world.make()
     booked = await world.book(alarm, every="1h")
