@@ -1,0 +1,17 @@
+"""Wakes: what the alarm clock has to do, the schedules behind it, what was missed, and how late things were."""
+
+from app.panels.wakes.page import WakesPage
+from app.shell.pages import Page
+
+PAGE = Page(
+    "wakes",
+    "Wakes",
+    WakesPage,
+    search_hint="Search wakes, kinds, lanes",
+    keys=(
+        ("Up, Down", "Choose a wake or a schedule"),
+        ("Enter, Right", "Go on to what is known of it"),
+        ("Ctrl+Tab", "Go to the next part of the page"),
+    ),
+)
+"""The page as the shell's rail lists it."""

@@ -1,0 +1,146 @@
+"""What a person does with wakes, schedules and the docket: each asks first for what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QWidget
+
+from app.panels.wakes.words import CATCH_UP_WORDS, missed_words, series_title, tries, wake_title
+from app.session import Session
+from app.widgets import ask_reason, confirm
+from engine.errors import PraxisError
+from engine.wakes import AlarmClock, CancelResult, CatchUp, DocketRow, Series, SeriesState, Wake
+
+
+class NotDone(PraxisError):
+    """Something was not done because the matter had changed meanwhile."""
+
+    code = "not_done"
+
+
+async def cancel_wake(session: Session, alarm: AlarmClock, wake: Wake, parent: QWidget) -> None:
+    """Cancel one pending wake, with a reason."""
+    what = (
+        "Only this occurrence ends; the schedule goes on with its next one."
+        if wake.series is not None
+        else "It ends and never fires. Whoever made it is not asked."
+    )
+    reason = await ask_reason(parent, f"Cancel “{wake_title(wake)}”?", what, action="Cancel it", danger=True)
+    if reason is not None:
+        _require(await alarm.cancel(wake.id, session.actor, reason=reason), "wake")
+
+
+async def release_wake(session: Session, alarm: AlarmClock, wake: Wake, parent: QWidget) -> None:
+    """Let a dead wake be tried again, with a reason."""
+    reason = await ask_reason(
+        parent,
+        f"Release “{wake_title(wake)}”?",
+        f"It died after {tries(wake.attempts)}. Its attempts are forgiven and it fires again as soon as its lane "
+        "lets it; if its cause is still there, it dies again.",
+        action="Release it",
+        details=[wake.last_error] if wake.last_error else (),
+        placeholder="What has been mended? This is kept in the journal.",
+    )
+    if reason is not None:
+        await alarm.release(wake.id, session.actor, reason)
+
+
+async def drop_wake(session: Session, alarm: AlarmClock, wake: Wake, parent: QWidget) -> None:
+    """Give a dead wake up, with a reason."""
+    reason = await ask_reason(
+        parent,
+        f"Drop “{wake_title(wake)}”?",
+        "It is given up for good: what it was to do is not done. Its lane goes on.",
+        action="Drop it",
+        danger=True,
+        details=[wake.last_error] if wake.last_error else (),
+    )
+    if reason is not None:
+        await alarm.drop(wake.id, session.actor, reason)
+
+
+async def pause_series(session: Session, alarm: AlarmClock, series: Series, parent: QWidget) -> None:
+    """Let a series rest, with a reason."""
+    reason = await ask_reason(
+        parent,
+        f"Pause “{series_title(series)}”?",
+        "Nothing of it fires until you resume it; what would have come due meanwhile is left out.",
+        action="Pause it",
+        required=False,
+        placeholder="Why? A note, if you like. This is kept in the journal.",
+    )
+    if reason is not None:
+        await alarm.pause_series(series.id, session.actor, reason)
+
+
+async def resume_series(session: Session, alarm: AlarmClock, series: Series, parent: QWidget) -> None:
+    """Go on with a paused or broken series; one that broke goes on where it stopped, after a question."""
+    if series.state is SeriesState.BROKEN and not await confirm(
+        parent,
+        f"Try “{series_title(series)}” again?",
+        "It goes on from where it broke. If the cause is still there, it breaks again.",
+        action="Try again",
+        details=[series.error] if series.error else (),
+    ):
+        return
+    await alarm.resume_series(series.id, session.actor)
+
+
+async def cancel_series(session: Session, alarm: AlarmClock, series: Series, parent: QWidget) -> None:
+    """End a series for good, after a question."""
+    sure = await confirm(
+        parent,
+        f"End “{series_title(series)}” for good?",
+        "Its coming occurrence is cancelled, and what of it waits in the docket is skipped. What fires now ends as it "
+        "would. An ended schedule cannot be resumed.",
+        action="End it",
+        danger=True,
+    )
+    if sure:
+        _require(await alarm.cancel_series(series.id, session.actor), "schedule")
+
+
+async def decide(
+    session: Session,
+    alarm: AlarmClock,
+    rows: Sequence[tuple[DocketRow, str]],
+    choice: CatchUp,
+    parent: QWidget,
+) -> None:
+    """Decide about missed occurrences, each given with its schedule's name, with one reason for all."""
+    number = sum(one.missed for one, _ in rows)
+    name = f"“{rows[0][1]}”" if len(rows) == 1 else f"all {len(rows)} schedules"
+    reason = await ask_reason(
+        parent,
+        f"{CATCH_UP_WORDS[choice]}, for {name}?",
+        f"{missed_words(number)}. {DECISIONS[choice][1]}",
+        action=DECISIONS[choice][0].rstrip("…"),
+        danger=choice is CatchUp.NONE,
+        details=[f"{title}: {one.missed} missed" for one, title in rows] if len(rows) > 1 else (),
+    )
+    if reason is not None:
+        for one, _ in rows:
+            await alarm.decide(one.id, choice, session.actor, reason)
+
+
+DECISIONS = {
+    CatchUp.ALL: ("Fire all…", "Each of them fires now, one after another, the oldest first."),
+    CatchUp.LATEST: ("Fire the latest…", "Only the newest fires now, once; the older ones are skipped."),
+    CatchUp.NONE: ("Fire none…", "None of them fires; the schedule goes on with the next one to come."),
+}
+"""The three ways to decide about what was missed: the button's words and what it does."""
+
+
+def _require(result: CancelResult, what: str) -> None:
+    if result is CancelResult.OK:
+        return
+    raise NotDone(
+        f"The {what} could not be cancelled.",
+        means={
+            CancelResult.NOT_FOUND: f"There is no such {what} any more.",
+            CancelResult.NOT_PENDING: "It had begun or ended before your answer came.",
+            CancelResult.UNAUTHORIZED: "You may not cancel it.",
+        }[result],
+        do="Look at it again.",
+    )
