@@ -1,8 +1,9 @@
 """No path leads from an UNKNOWN to another attempt without a recorded decision (E-64, E-72, issue 4).
 
-Whatever a person, agent or script can ask of the engine is asked in any order: every command of the façade is found
-by looking at it, so a new one cannot be forgotten. Console, command line, channel and agents have no other way in:
-what they may call is checked to be among those commands.
+Whatever a person, agent or script can ask of the engine is asked in any order: every command of the façade and of its
+parts is found by looking at it, so a new one cannot be forgotten. Console, command line, channel and agents have no
+other way in: what they may call is checked to be among those commands, and what takes no actor to write nothing that
+matters. The command line is tried as it is typed, too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import io
+import json
+import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -27,13 +32,16 @@ from engine.control.holds import WHOLE_ENGINE, Node
 from engine.control.proofs import Proof
 from engine.engine import Engine
 from engine.errors import PraxisError
+from engine.interfaces import cli
 from engine.interfaces.channel_methods import METHODS
 from engine.states import NodeKind, Verdict
 from engine.storage import Rx
-from engine.work_order import CorrectionRule, ValidatedBy, ValidationSpec, WorkOrderSpec
+from engine.wakes import CatchUp
+from engine.work_order import BudgetLimits, CorrectionRule, ValidatedBy, ValidationSpec, WorkOrderSpec
 from tests.conftest import python_command
 from tests.e2e.support import AGENT, PERSON, manual, spec, step
 
+ROOT = Path(__file__).parents[2]
 SLOW = python_command("import time; time.sleep(60)", time_limit_ms=50)
 
 NOT_ABOUT_WORK = {
@@ -41,21 +49,81 @@ NOT_ABOUT_WORK = {
     "rehearse": "restores into a scratch place",
     "schedule_backups": "is about copies of the folder",
     "note_refusal": "writes down what an agent was refused",
+    "backups.back_up": "copies the folder",
+    "backups.make": "copies the folder",
+    "backups.prove": "restores into a scratch place",
+    "backups.rehearse": "restores into a scratch place",
 }
 """Commands that are left out, and why they cannot matter here."""
 
+WITHOUT_ACTOR = {
+    "reconcile_once": "one of `SELF`",
+    "work_once": "one of `SELF`",
+    "wakes.recover": "part of `reconcile_once` and of a restart",
+    "wakes.run_due": "part of `reconcile_once`",
+    "wakes.start": "runs what `run_due` does",
+    "wakes.stop": "ends that",
+    "wakes.create": "makes a wake; what it can start is tried by `schedules.add`",
+    "wakes.schedule": "as `wakes.create`",
+    "wakes.watch": "as `wakes.create`",
+    "wakes.request_approval": "asks for an answer to a wake",
+    "wakes.deliver_event": "fires wakes that wait for it",
+    "wakes.clean_up": "removes ended wakes",
+    "wakes.once": "keeps the receipt of an effect of a wake",
+}
+"""What writes and asks for no actor, and why it is no way round."""
+
+
+def parts() -> dict[str, type]:
+    """The engine and its public parts, by the name before the dot."""
+
+    async def look() -> dict[str, type]:
+        with tempfile.TemporaryDirectory() as scratch:
+            engine = await manual(Path(scratch) / "data")
+            try:
+                found = {name: type(part) for name, part in vars(engine).items() if not name.startswith("_")}
+            finally:
+                await engine.close()
+        return {
+            "": Engine,
+            **{name: kind for name, kind in found.items() if kind.__module__.startswith("engine.")},
+        }
+
+    return asyncio.run(look())
+
+
+def methods() -> dict[str, Callable[..., Any]]:
+    """Everything that can be awaited of the engine and its parts."""
+    return {
+        f"{part}.{name}" if part else name: method
+        for part, kind in PARTS.items()
+        for name, method in inspect.getmembers(kind, inspect.iscoroutinefunction)
+        if not name.startswith("_")
+    }
+
 
 def commands() -> dict[str, frozenset[str]]:
-    """Every command of the façade with the names of its parameters."""
+    """Every command with the parameters to give: all of the engine's own, of its parts those that are needed."""
     found = {}
-    for name, method in inspect.getmembers(Engine, inspect.iscoroutinefunction):
-        parameters = inspect.signature(method).parameters
-        if not name.startswith("_") and "actor" in parameters and name not in NOT_ABOUT_WORK:
-            found[name] = frozenset(parameters) - {"self", "actor"}
+    for name, method in METHODS_OF_ENGINE.items():
+        given = inspect.signature(method).parameters
+        if "actor" in given and name not in NOT_ABOUT_WORK:
+            found[name] = frozenset(
+                parameter
+                for parameter, one in given.items()
+                if parameter not in ("self", "actor")
+                and ("." not in name or one.default is inspect.Parameter.empty or parameter in ALWAYS_GIVEN)
+            )
     return found
 
 
+ALWAYS_GIVEN = ("every",)
+"""Optional parameters of parts that are given nevertheless."""
+PARTS = parts()
+METHODS_OF_ENGINE = methods()
 COMMANDS = commands()
+NONE_SUCH = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+DAY = 86_400_000
 SELF = ("reconcile_once", "work_once", "restart")
 """What the engine does by itself, and a restart of it."""
 
@@ -68,8 +136,17 @@ class Hand:
         self.spec = work_order
 
     async def ids(self, table: str) -> list[str]:
+        """The identities in the table of this name, whatever stands before it; none if there is no such table."""
+
         def read(rx: Rx) -> list[str]:
-            return [row["id"] for row in rx.all(f"SELECT id FROM {table} ORDER BY id")]
+            found = rx.one(
+                """SELECT name FROM sqlite_master WHERE type = 'table' AND (name = ? OR name LIKE ? ESCAPE '\\')
+                   ORDER BY length(name) LIMIT 1""",
+                (table, f"%\\_{table}"),
+            )
+            return (
+                [row["id"] for row in rx.all(f"SELECT id FROM {found['name']} ORDER BY id")] if found else []
+            )
 
         return await self.engine._storage.read(read)
 
@@ -85,9 +162,34 @@ class Hand:
                 return [approval]
             case "seal":
                 return (await self.engine.approval(approval)).seal
-            case "task_id" | "attempt_id" | "work_order_id":
+            case (
+                "task_id"
+                | "attempt_id"
+                | "work_order_id"
+                | "wake_id"
+                | "series_id"
+                | "docket_id"
+                | "grant_id"
+            ):
                 of = await self.ids(name.removesuffix("_id"))
-                return of[number % len(of)]
+                return of[number % len(of)] if of else NONE_SUCH
+            case "schedule_id":
+                made = await self.ids("series")
+                return made[number % len(made)] if made else NONE_SUCH
+            case "limits":
+                return BudgetLimits(1_000_000, 600_000_000, 1_000_000, 600_000_000)
+            case "settings":
+                return replace(await self.engine.retention.settings(), work_ms=DAY, journal_ms=DAY)
+            case "name" | "project":
+                return ("root", "mine", "WO-1")[number % 3]
+            case "every":
+                return "PT1S"
+            case "wanted" | "happened" | "stop_on_failure":
+                return number % 2 == 1
+            case "choice":
+                return list(CatchUp)[number % len(CatchUp)]
+            case "workspace" | "lane" | "session" | "token" | "answer":
+                return "x"
             case "node":
                 return await self.node(number)
             case "spec":
@@ -126,8 +228,10 @@ class Hand:
                 parameter: await self.value(parameter, number, decides=decides)
                 for parameter in COMMANDS[name]
             }
+            part, _, method = name.rpartition(".")
+            owner = getattr(self.engine, part) if part else self.engine
             with contextlib.suppress(PraxisError):
-                await getattr(self.engine, name)(actor=actor, **values)
+                await getattr(owner, method)(actor=actor, **values)
 
 
 def ledger(rx: Rx) -> dict[str, Any]:
@@ -269,8 +373,95 @@ def test_with_the_decision_the_way_is_open(lost: Callable[[str], Path], stage: s
 
 
 def test_every_way_in_is_one_of_these_commands() -> None:
-    """Channel, command line and agents can call nothing that changes work and is not tried above."""
+    """Channel, command line, agents and console can call nothing that changes work and is not tried above."""
     acting = {name for name, method in METHODS.items() if method.takes_actor}
     assert acting <= COMMANDS.keys() | NOT_ABOUT_WORK.keys()
-    source = "\n".join(path.read_text() for path in (Path(__file__).parents[2] / "app").rglob("*.py"))
-    assert "_storage" not in source.replace("qsettings_storage", "")
+    for room in ("app", "engine/interfaces"):
+        for path in (ROOT / room).rglob("*.py"):
+            assert not re.search(r"\._storage\b|\bStorage\.open|\bsqlite3\.connect", path.read_text()), path
+
+
+def test_what_takes_no_actor_writes_nothing_that_leads_on() -> None:
+    """A way in without an actor would be a way round: each is known here, with the reason why it is none."""
+    writing = {
+        name
+        for name, method in METHODS_OF_ENGINE.items()
+        if "actor" not in inspect.signature(method).parameters
+        and re.search(r"\b_?write\(|_create\(|_book\(", inspect.getsource(method))
+    }
+    assert writing <= WITHOUT_ACTOR.keys()
+
+
+# ------------------------------------------------------------------------------------------ the command line
+
+TYPED = (
+    ("approve", "{task}", "--seal", "{seal}"),
+    ("approve", "{task}", "--seal", "{seal}", "--with-validation"),
+    ("reject", "{task}", "--reason", "r"),
+    ("withdraw", "{task}"),
+    ("ask-again", "{task}"),
+    ("accept", "WO-1"),
+    ("reject-work", "WO-1", "--reason", "r"),
+    ("allow-correction", "WO-1", "--reason", "r"),
+    ("validate-again", "WO-1", "--reason", "r"),
+    ("judge", "{task}", "passed", "--reason", "r"),
+    ("judge", "{task}", "failed", "--reason", "r"),
+    ("reconcile", "{task}", "still-unknown", "--reason", "r", "--saw", "nothing"),
+    ("pause", "engine"),
+    ("hold", "WO-1", "--reason", "r"),
+    ("resume", "engine"),
+    ("resume", "WO-1"),
+    ("cancel", "{task}", "--reason", "r"),
+    ("cancel", "WO-1", "--reason", "r"),
+    ("stop", "{task}", "--reason", "r"),
+    ("budget", "set", "root", "--cost", "1000000", "--reason", "r"),
+    ("serve", "--until-idle", "--quiet"),
+)
+
+
+@pytest.mark.parametrize("stage", ["implementation", "correction"])
+def test_no_command_line_leads_on_without_a_decision(
+    lost: Callable[[str], Path], stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = lost(stage)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+    def attempts(praxis: Callable[..., str]) -> list[tuple[str, str]]:
+        story = json.loads(praxis("show", "WO-1", "--json"))
+        return [(attempt["id"], attempt["state"]) for task in story["tasks"] for attempt in task["attempts"]]
+
+    def seal_of(praxis: Callable[..., str], task: str) -> str:
+        found = json.loads(praxis("show", task, "--json") or "{}").get("approval")
+        return found["seal"] if found else "0" * 64
+
+    @settings(
+        max_examples=max(3, settings().max_examples // 20),
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+    )
+    @given(
+        steps=st.lists(st.tuples(st.sampled_from(TYPED), st.integers(1, 3)), min_size=2, max_size=5),
+        agent=st.booleans(),
+    )
+    def anything(steps: list[tuple[tuple[str, ...], int]], agent: bool) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "data"
+            shutil.copytree(template / "data", folder, ignore=shutil.ignore_patterns("owner.*"))
+
+            def praxis(*arguments: str) -> str:
+                with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as out:
+                    with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
+                        cli.run((*arguments, "--data", str(folder)))
+                    out.flush()
+                    return out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+            before = attempts(praxis)
+            assert "UNKNOWN" in dict(before).values()
+            for words, number in steps:
+                task = f"WO-1/{number}"
+                seal = seal_of(praxis, task) if "{seal}" in words else ""
+                typed = [word.format(task=task, seal=seal) for word in words]
+                praxis(*typed, *(["--as-agent", "codex"] if agent and words[0] != "serve" else []))
+                assert attempts(praxis) == before, typed
+
+    anything()
