@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from engine.clock import ManualClock
 from engine.control.holds import WHOLE_ENGINE, Node, place_hold
 from engine.dispatch import approvals
-from engine.dispatch.admission import refuse_drifted
+from engine.dispatch.admission import Admission, refuse_drifted
 from engine.dispatch.approvals import expire_approvals
 from engine.dispatch.delivery import acknowledge, deliver, settle_abandoned_attempts
 from engine.dispatch.differences import Difference
@@ -24,10 +25,11 @@ from engine.errors import (
     StaleEpoch,
     WrongState,
 )
-from engine.states import HoldKind, NodeKind
+from engine.states import HoldKind, NodeKind, Outcome
 from engine.storage import Tx
+from engine.validation.workflow import conclude_execution
 from engine.work_order import BudgetLimits
-from tests.ledger import PERSON, Ledger, sealed
+from tests.ledger import PERSON, Ledger, observation, sealed
 
 
 @pytest.fixture
@@ -166,6 +168,57 @@ async def test_five_asks_of_three_under_a_cap_of_ten(ledger: Ledger) -> None:
         "WHERE scope.name = 'small' AND partition = 'EXECUTION'"
     )
     assert used["reserved_cost"] == 9
+
+
+async def test_e61_many_at_once_keep_to_the_cap_and_settle_to_the_unit(ledger: Ledger) -> None:
+    """E-43, E-61: ten asks of 30 at the same moment under a cap of 90: three run, and 12 / 1,200 ms of each stay."""
+    orders = [
+        await ledger.submit(
+            f"/{number}", max_cost=30, project="small", limits=BudgetLimits(90, 600_000, 0, 0)
+        )
+        for number in range(10)
+    ]
+    for order in orders:
+        await ledger.approve(order)
+    claims = [claim for _ in orders for claim in await ledger.claim()]
+
+    def cap(tx: Tx, *, now: int) -> None:
+        tx.run(
+            "UPDATE scope_partition SET cost_limit = 90 WHERE scope_id = (SELECT id FROM scope WHERE name = 'small')"
+        )
+
+    await ledger.write(cap)
+    answers = await asyncio.gather(*(ledger.admit(claim) for claim in claims), return_exceptions=True)
+    admitted = [answer for answer in answers if isinstance(answer, Admission)]
+    refused = [answer for answer in answers if isinstance(answer, GateClosed)]
+    assert (len(admitted), len(refused)) == (3, len(claims) - 3)
+    assert {error.facts["scope"] for error in refused} == {"small"}
+    assert await used(ledger, "everything", "small") == {(90, 15_000, 0, 0)}
+    deliveries = await asyncio.gather(*(ledger.start(admission) for admission in admitted))
+    await asyncio.gather(
+        *(
+            ledger.write(conclude_execution, delivery, "w", ledger.epoch, observation(Outcome.FAILED))
+            for delivery in deliveries
+        )
+    )
+    assert await used(ledger, "everything", "small") == {(0, 0, 36, 3_600)}
+    own = await ledger.all(
+        """SELECT spent_cost, spent_ms FROM scope_partition JOIN scope ON scope.id = scope_id
+           WHERE kind = 'WORK_ORDER' AND partition = 'EXECUTION' AND spent_cost > 0"""
+    )
+    assert [tuple(row.values()) for row in own] == [(12, 1_200)] * 3
+
+
+async def used(ledger: Ledger, *names: str) -> set[tuple[int, ...]]:
+    rows = await ledger.all(
+        "SELECT scope.name, part.* FROM scope_partition AS part JOIN scope ON scope.id = scope_id "
+        "WHERE partition = 'EXECUTION'"
+    )
+    return {
+        (row["reserved_cost"], row["reserved_ms"], row["spent_cost"], row["spent_ms"])
+        for row in rows
+        if row["name"] in names
+    }
 
 
 @pytest.mark.parametrize(("cost", "admitted"), [(300, True), (301, False)])
