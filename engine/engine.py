@@ -31,6 +31,7 @@ from engine.control.agents import Agents
 from engine.control.alarm import STOP_LIMIT, make_alarm_clock
 from engine.control.clock_keeping import ClockKeeper
 from engine.control.decisions import Finding
+from engine.control.downtime import Presence
 from engine.control.holds import Node
 from engine.control.proofs import Proof, keep_proofs
 from engine.dispatch import approvals, budgets
@@ -55,6 +56,7 @@ from engine.execution.since import (
 )
 from engine.instants import Instant
 from engine.policy import Authorize, Right, person_decides
+from engine.retention import Retention
 from engine.schedules import Schedules
 from engine.scheduling.claims import recover_abandoned_claims
 from engine.scheduling.coordinator import Coordinator, Duty
@@ -63,12 +65,14 @@ from engine.scheduling.tasks import drain_due_wakeups
 from engine.settings import DEFAULT_SETTINGS, EngineSettings
 from engine.states import AttemptState, HoldKind, Verdict, WorkOrderState
 from engine.storage import Boundary, ChangeSet, Storage, Tx, require_epoch
+from engine.storage.checkpoints import CheckpointKey
 from engine.storage.folder_place import default_data_folder
 from engine.storage.journal import JournalReport, verify_journal
 from engine.validation import workflow
 from engine.validation.requesting import MissingRequests
 from engine.version import VERSION
 from engine.views import clock as clock_view
+from engine.views import docket as docket_view
 from engine.views import evidence as evidence_view
 from engine.views import figures as figures_view
 from engine.views import inbox as inbox_view
@@ -80,6 +84,7 @@ from engine.views import timeline as timeline_view
 from engine.views import unknown as unknown_view
 from engine.views import work_orders as order_view
 from engine.views.clock import AnomalyRow, ClockView, Touched
+from engine.views.docket import Docket
 from engine.views.figures import Figures
 from engine.views.receipt import ReceiptEntry
 from engine.views.timeline import Grouping, TimelineView
@@ -98,6 +103,7 @@ from engine.views.values import (
     WorkOrderRow,
     WorkOrderStory,
 )
+from engine.wakes import CatchUp
 from engine.work_order import WorkOrderSpec
 
 T = TypeVar("T")
@@ -145,7 +151,9 @@ class Engine:
         self._authorize = authorize
         self.clock = clock
         self.settings = settings
-        self._planner = Planner(storage.folder, read_secret_key(storage.folder), clock)
+        key = read_secret_key(storage.folder)
+        self._planner = Planner(storage.folder, key, clock)
+        self._checkpoint_key = CheckpointKey.of(key)
         self._blobs = BlobStore(storage.folder / "blobs")
         self._requests = MissingRequests(storage, self._planner, clock, settings.recovery_batch)
         self._clock_keeper = ClockKeeper(storage, clock, self._write, lambda: self.epoch)
@@ -163,7 +171,7 @@ class Engine:
                 Duty(expire_approvals, settings.recovery_batch),
                 Duty(workflow.finish_cancelled_orders, settings.recovery_batch),
             ),
-            self._clock_keeper.look,
+            self._look,
             self._follow_up,
             lambda: self._worker.nudge(),
         )
@@ -176,9 +184,20 @@ class Engine:
             workflow.conclude_execution,
             self._may_dispatch,
         )
+        self._presence = Presence(storage, clock)
         self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
         self.schedules = Schedules(storage, self.wakes, self.check, self.submit, authorize)
-        self._automatic = False
+        self.retention = Retention(
+            storage,
+            clock,
+            authorize,
+            self._blobs,
+            self.backups,
+            self.wakes,
+            self._checkpoint_key,
+            lambda: self.epoch,
+        )
+        self._automatic = self._taken_back = False
         self._closing: asyncio.Task[None] | None = None
         self._unsubscribe = storage.subscribe(self._on_changes)
 
@@ -224,12 +243,11 @@ class Engine:
         await self._worker.register(epoch)
         self._automatic = automatic
         if automatic:
+            await self._presence.tick(epoch)
             self._coordinator.start()
             self._worker.start()
             await self.wakes.start()
             self._scheduled.start()
-        else:
-            await self.wakes.recover()
 
     async def finish(self) -> None:
         """Start nothing more and wait until what runs has ended; if cancelled, work goes on as before."""
@@ -254,6 +272,7 @@ class Engine:
             if not self._coordinator.superseded:
                 with suppress(PraxisError):
                     await self._clock_keeper.look(store=True)
+                    await self._presence.end(self.epoch)
         finally:
             await self._storage.close()
 
@@ -284,10 +303,16 @@ class Engine:
     async def reconcile_once(self, *, fire: bool = True) -> dict[str, tuple[str, ...]]:
         """One bounded pass of everything that waits; the identities it processed, by duty (E-26).
 
-        What the alarm clock has to fire is part of it, unless ``fire`` is False.
+        What the alarm clock has to fire is part of it, unless ``fire`` is False: then the engine looks after what
+        an earlier one left, and does not count as having run.
         """
+        if fire:
+            await self._presence.tick(self.epoch)
         done = await self._coordinator.reconcile_once()
         if fire:
+            if not (self._automatic or self._taken_back):
+                await self.wakes.recover()
+                self._taken_back = True
             await self.wakes.run_due(self.settings.wakeup_batch)
         return done
 
@@ -497,6 +522,11 @@ class Engine:
         self._coordinator.nudge()
         self._worker.nudge()
 
+    async def decide_missed(self, docket_id: str, choice: CatchUp, actor: Actor, *, reason: str) -> None:
+        """Decide about missed occurrences in the docket: fire all of them, the latest, or none (E-85)."""
+        self._authorize(actor, "decide")
+        await self.wakes.decide(docket_id, choice, actor, reason)
+
     async def acknowledge_restore(self, actor: Actor, reason: str) -> None:
         """Let work begin again after a restore: a person has looked at what it left (E-82)."""
         self._authorize(actor, "resume")
@@ -547,7 +577,13 @@ class Engine:
             recovery_error=self._coordinator.error,
             proven_backup_at=counts.proven_backup_at,
             backup_error=counts.backup_error,
+            undecided=counts.undecided,
+            dead_wakes=counts.dead_wakes,
         )
+
+    async def docket(self, *, limit: int = 200) -> Docket:
+        """What came due, lapsed or is late since the engine last ran, and what waits for a decision (E-85)."""
+        return await self._storage.read(docket_view.docket, limit, self.clock.now())
 
     async def figures(self) -> Figures:
         """What the engine can say of itself in numbers, for monitoring."""
@@ -717,7 +753,9 @@ class Engine:
         report = JournalReport()
         newest = await self._storage.read(journal_view.last_sequence)
         while not report.finished:
-            report = await self._storage.read(verify_journal, report, at_most=ROWS_PER_CHECK)
+            report = await self._storage.read(
+                verify_journal, report, at_most=ROWS_PER_CHECK, key=self._checkpoint_key
+            )
             if progress is not None:
                 progress(report.rows, newest)
         return report
@@ -760,6 +798,11 @@ class Engine:
         row = await self.work_order_row(work_order_id)
         assert row is not None
         return row
+
+    async def _look(self) -> None:
+        await self._clock_keeper.look()
+        if self._automatic:
+            await self._presence.tick(self.epoch)
 
     async def _follow_up(self) -> None:
         await leftovers.unlock_free_lanes(self._storage, self.epoch, self.clock)

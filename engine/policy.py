@@ -20,6 +20,7 @@ Right: TypeAlias = Literal[
     "decide",
     "reconcile",
     "back_up",
+    "retain",
     "budget",
     "grant",
     "schedule",

@@ -195,6 +195,11 @@ def _ask_person(tx: Tx, present: Present | None, now: Instant) -> tuple[str, ...
             asked[row["id"]] = (
                 "After the restore: what happened since the backup is not known. It may have been done already."
             )
+        elif row["id"] in present.removed:
+            asked[row["id"]] = (
+                "After the restore: this ended after the backup was made and was removed since. Its effect may be "
+                "there already."
+            )
         elif row["task_id"] in present.started:
             asked[row["id"]] = (
                 "After the restore: this was started after the backup was made. Its effect may be there already."

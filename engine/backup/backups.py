@@ -55,7 +55,8 @@ class Backups:
         self._storage = storage
         self._clock = clock
         self._authorize = authorize
-        self._one_at_a_time = asyncio.Lock()
+        self.alone = asyncio.Lock()
+        """Held while a backup is made or rehearsed, and by whoever removes kept files."""
         self.folder = storage.folder / BACKUP_FOLDER
         """Where backups go unless another place is named."""
 
@@ -79,7 +80,7 @@ class Backups:
         def take(watch: Watch) -> Backup:
             return take_backup(self._storage.folder, (place or self.folder).absolute(), now=now, watch=watch)
 
-        async with self._one_at_a_time:
+        async with self.alone:
             made = await watched(take, progress)
         await self._storage.write(record_made, made, actor, control=True)
         return made
@@ -105,7 +106,7 @@ class Backups:
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
 
-        async with self._one_at_a_time:
+        async with self.alone:
             done = await watched(run, progress)
         if done.good:
             await self._storage.write(record_proof, done, actor, control=True)

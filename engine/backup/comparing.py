@@ -18,7 +18,7 @@ from types import MappingProxyType
 from engine.backup.contents import Contents, has_table, open_copy, read_contents
 from engine.errors import PraxisError
 from engine.instants import Instant
-from engine.storage.checkpoints import has_checkpoints, known_point
+from engine.storage.checkpoints import checkpoint_over, has_checkpoints, known_point
 from engine.storage.connections import DATABASE_FILE, connect_reader
 from engine.storage.schema import Migration, applied, shipped_migrations
 from engine.storage.transaction import Rx
@@ -73,6 +73,8 @@ class Comparison:
     ``common_sequence`` is the last row that both journals share; ``rows_lost`` are the present's rows after it,
     ``rows_of_copy`` the copy's. ``new_schema`` names the steps that an older copy is brought up to date with:
     what they added cannot be in it (B-095). ``why_unread`` says why the present data could not be read, or "".
+    ``removed`` are the numbers of work orders of the copy that have ended since and were removed by retention: what
+    they did is not known any more.
     """
 
     same_instance: bool
@@ -88,6 +90,8 @@ class Comparison:
     effects: tuple[Effect, ...]
     effect_count: int
     new_schema: tuple[str, ...]
+    removed: tuple[int, ...] = ()
+    removed_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,8 @@ class Present:
     """What a restore must know of the data that it sets aside, so that nothing of it comes twice.
 
     ``fates`` is the state of each attempt that may have been in flight in the copy; ``started`` the tasks of which
-    something was started after the copy was made, ``counters`` the numbers given out.
+    something was started after the copy was made, ``counters`` the numbers given out. ``removed`` are work orders of
+    the copy that retention has removed since.
     """
 
     contents: Contents
@@ -103,6 +108,7 @@ class Present:
     counters: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     fates: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     started: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
 
 
 def compare(folder: Path, copy: Path) -> Comparison:
@@ -150,6 +156,7 @@ def look_at_both(present: sqlite3.Connection | None, copy: sqlite3.Connection, w
     orders, order_count = _lost_orders(rx, common)
     decisions, decision_count = _lost_decisions(rx, common)
     effects, effect_count = _effects(rx, common)
+    removed = _removed(rx, other, common) if same else {}
     return Comparison(
         same,
         True,
@@ -164,6 +171,8 @@ def look_at_both(present: sqlite3.Connection | None, copy: sqlite3.Connection, w
         effects,
         effect_count,
         new_schema,
+        tuple(sorted(removed.values())[:MOST_LISTED]),
+        len(removed),
     )
 
 
@@ -172,7 +181,7 @@ def read_present(database: sqlite3.Connection, copy: sqlite3.Connection) -> Pres
     rx, other = Rx(database), Rx(copy)
     contents = read_contents(rx)
     clock = rx.one("SELECT * FROM clock_state WHERE id = 1") if has_table(rx, "clock_state") else None
-    counters, fates, started = {}, {}, frozenset[str]()
+    counters, fates, started, removed = {}, {}, frozenset[str](), frozenset[str]()
     if contents.instance_id == read_contents(other).instance_id and has_table(rx, "attempt"):
         counters = {row["name"]: row["value"] for row in rx.all("SELECT name, value FROM counter")}
         common = common_sequence(rx, other)
@@ -192,7 +201,8 @@ def read_present(database: sqlite3.Connection, copy: sqlite3.Connection) -> Pres
                 (common,),
             )
         )
-    return Present(contents, None if clock is None else dict(clock), counters, fates, started)
+        removed = frozenset(_removed(rx, other, common))
+    return Present(contents, None if clock is None else dict(clock), counters, fates, started, removed)
 
 
 def common_sequence(ours: Rx, theirs: Rx) -> int:
@@ -227,6 +237,27 @@ def common_sequence(ours: Rx, theirs: Rx) -> int:
 
 def _steps_after(database: sqlite3.Connection, migrations: tuple[Migration, ...]) -> tuple[Migration, ...]:
     return migrations[len(applied(database)) :]
+
+
+def _removed(ours: Rx, theirs: Rx, common: int) -> dict[str, int]:
+    """Work orders of the copy, with their numbers, that were here and are not any more.
+
+    Only retention removes any, and only what has ended. Of one that was made where this journal is compacted nobody
+    can say it was not here, so it counts as well.
+    """
+    if not has_checkpoints(ours) or not has_table(theirs, "work_order"):
+        return {}
+    here = {row["id"] for row in ours.all("SELECT id FROM work_order")}
+    made = theirs.all(
+        """SELECT work_order.id, number, sequence FROM work_order JOIN journal
+             ON subject_kind = 'work_order' AND subject_id = work_order.id AND kind = 'work_order.created'"""
+    )
+    return {
+        row["id"]: row["number"]
+        for row in made
+        if row["id"] not in here
+        and (row["sequence"] <= common or checkpoint_over(ours, row["sequence"]) is not None)
+    }
 
 
 def _lost_orders(rx: Rx, common: int) -> tuple[tuple[LostOrder, ...], int]:

@@ -13,6 +13,7 @@ import io
 import os
 import re
 import secrets
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +26,7 @@ from engine.workspace.folders import Folder
 
 _PIECE = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ASIDE = re.compile(r"altered-[0-9a-f]{8}")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -51,6 +53,8 @@ class BlobStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._incoming = folder / "incoming"
+        self._lock = threading.Lock()
+        self._kept_again: set[str] = set()
 
     def path(self, sha256: str) -> Path:
         """Give where the blob with this digest stands or would stand; `InvalidValue` if it is no digest."""
@@ -123,6 +127,31 @@ class BlobStore:
             ) from error
         return BlobState.TRUE if found == sha256 else BlobState.ALTERED
 
+    def take_kept_again(self) -> frozenset[str]:
+        """The digests of contents that were here already when they were kept since this was last asked.
+
+        Whoever kept them is about to refer to them, so they are no older than that for whoever collects (E-84).
+        """
+        with self._lock:
+            taken = frozenset(self._kept_again)
+            self._kept_again.clear()
+        return taken
+
+    def discard(self, name: str) -> bool:
+        """Remove a file that nothing refers to; False if its content was kept again meanwhile, or it is gone.
+
+        ``name`` is a digest, or that of a file which was set aside as altered beside it.
+        """
+        digest, _, rest = name.partition(".")
+        path = self.path(digest).with_name(name)
+        if rest and not _ASIDE.fullmatch(rest):
+            raise InvalidValue(f"{name!r} is no kept file.", do="Give a digest.")
+        with self._lock:
+            if digest in self._kept_again or not path.exists():
+                return False
+            path.unlink()
+        return True
+
     def clear_incoming(self) -> int:
         """Remove what a crash left half-written; give how many files. Only the owner calls it, at its start."""
         count = 0
@@ -160,16 +189,18 @@ class BlobStore:
         target = self.path(blob.sha256)
         state = self.verify(blob.sha256)
         try:
-            if state is BlobState.TRUE:
-                temporary.unlink()
-                return
-            if state is BlobState.ALTERED:
-                # Evidence of a damage is evidence too, so it is set aside and not replaced.
-                replace_file(target, target.with_name(f"{target.name}.altered-{secrets.token_hex(4)}"))
-            if not target.parent.is_dir():
-                target.parent.mkdir(exist_ok=True)
-                flush_folder(self._folder)
-            replace_file(temporary, target)
+            with self._lock:
+                if state is BlobState.TRUE and target.exists():  # it may have been discarded since the look
+                    self._kept_again.add(blob.sha256)
+                    temporary.unlink()
+                    return
+                if state is BlobState.ALTERED:
+                    # Evidence of a damage is evidence too, so it is set aside and not replaced.
+                    replace_file(target, target.with_name(f"{target.name}.altered-{secrets.token_hex(4)}"))
+                if not target.parent.is_dir():
+                    target.parent.mkdir(exist_ok=True)
+                    flush_folder(self._folder)
+                replace_file(temporary, target)
         except OSError as error:
             raise self._not_kept(error) from error
 

@@ -145,12 +145,13 @@ def remove_rows(
 
     ``sequences`` ascend. Rows and checkpoints that become part of a checkpoint are verified first: if the journal is
     not sound there, `DatabaseDamaged` says so and nothing is removed, so that no trace of a fault is.
-    ``detail`` is added to the statement.
+    ``detail`` is added to the statement. Where a statement itself goes, what it stated is stated anew.
     """
     if not sequences:
         return 0
-    made = [_merged(tx, key, first, last) for first, last in _ranges_of(sequences)]
-    made = _joined(made)
+    ranges = _ranges_of(sequences)
+    made = _joined([_merged(tx, key, first, last) for first, last in ranges])
+    again = _stated_in(tx, key, ranges, made)
     instance = instance_of(tx)
     signed = [replace(one, signature=signature_of(key, instance, one)) for one in made]
     statement = tx.journal(
@@ -158,8 +159,10 @@ def remove_rows(
         STATEMENT_SUBJECT,
         actor,
         now,
-        detail={**detail, "rows": len(sequences), "ranges": [one.said for one in signed]},
+        detail={**detail, "rows": len(sequences), "ranges": [one.said for one in (*signed, *again)]},
     )
+    for one in again:
+        tx.run("UPDATE journal_checkpoint SET statement = ? WHERE first = ?", (statement, one.first))
     for one in signed:
         tx.run("DELETE FROM journal_checkpoint WHERE first >= ? AND last <= ?", (one.first, one.last))
         tx.run("DELETE FROM journal WHERE sequence >= ? AND sequence <= ?", (one.first, one.last))
@@ -187,6 +190,20 @@ def _merged(tx: Tx, key: CheckpointKey, first: int, last: int) -> Checkpoint:
             raise _unsound(last + 1)
         last, digest = right.last, right.hash
     return Checkpoint(first, last, previous, digest, key.identity, "", 0)
+
+
+def _stated_in(
+    tx: Tx, key: CheckpointKey, ranges: Sequence[tuple[int, int]], made: Sequence[Checkpoint]
+) -> list[Checkpoint]:
+    """The checkpoints that rows of ``ranges`` state and that do not become part of those that are ``made``."""
+    found: list[Checkpoint] = []
+    for span in ranges:
+        rows = tx.all("SELECT * FROM journal_checkpoint WHERE statement >= ? AND statement <= ?", span)
+        found += [Checkpoint(**dict(row)) for row in rows]
+    left = [one for one in found if not any(new.first <= one.first <= new.last for new in made)]
+    for one in left:
+        _require_true(tx, one, key)
+    return left
 
 
 def _joined(made: Sequence[Checkpoint]) -> list[Checkpoint]:

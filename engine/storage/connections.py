@@ -35,12 +35,15 @@ LOCK_WAIT_MS = 5_000
 LOG_SIZE_LIMIT = 64 * 1024 * 1024
 """To how many bytes the write-ahead log is cut back after it had to grow beyond."""
 
+PAGES_PER_CHECKPOINT = 1000
+"""How long the log grows, in pages, before a commit writes it back."""
+
 _FULL = 2
 _WRITER_SETTINGS: Mapping[str, str | int] = {
     "journal_mode": "wal",
     "synchronous": _FULL,
     "foreign_keys": 1,
-    "wal_autocheckpoint": 1000,
+    "wal_autocheckpoint": PAGES_PER_CHECKPOINT,
     "journal_size_limit": LOG_SIZE_LIMIT,
 }
 _READER_SETTINGS: Mapping[str, str | int] = {
