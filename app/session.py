@@ -66,13 +66,18 @@ class Changes:
     """What changed since the last time this was told: everything of one or more commits together.
 
     ``subjects`` are (subject kind, id) pairs, ``kinds`` the kinds of the journal rows, ``work_orders`` the
-    orders they belong to.
+    orders they belong to, ``events`` (kind, subject id) pairs: what happened to which.
     """
 
     subjects: frozenset[tuple[str, str]]
     kinds: frozenset[str]
     work_orders: frozenset[str]
     last_sequence: int
+    events: frozenset[tuple[str, str]] = frozenset()
+
+    def happened(self, kind: str) -> frozenset[str]:
+        """The identities of the subjects to which this kind of thing happened."""
+        return frozenset(identity for found, identity in self.events if found == kind)
 
     def touches(self, *subject_kinds: str) -> bool:
         """Whether anything of these kinds of subject changed."""
@@ -219,6 +224,7 @@ class Session(QObject):
             frozenset(change.kind for change in taken),
             frozenset(change.work_order_id for change in taken if change.work_order_id is not None),
             self._last_sequence,
+            frozenset((change.kind, change.subject_id) for change in taken),
         )
         self.changed.emit(told)
         self.refresh_status()

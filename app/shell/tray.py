@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QColor, QFont, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QMenu, QSystemTrayIcon, QWidget
 
+from app.session import Changes
 from app.shell.commands import Commands
 from app.theme import Shape, draw_shape, pixmap
 from app.theme.tokens import LIGHT
@@ -26,17 +27,22 @@ _ROOM_FOR_BOTH = 24
 class Tray(QObject):
     """The tray icon with its menu. It exists only where the desktop has a tray.
 
-    ``opened`` asks for the window, ``quit_asked`` for the end. Its messages are a hint, never the record, and
-    nothing can be decided from them.
+    ``opened`` asks for the window, ``quit_asked`` for the end, ``followed(page, subjects)`` for what the message
+    told of that was clicked: the page and the ids of its new things, oldest first. Its messages are a hint, never
+    the record, and nothing can be decided from them.
     """
 
     opened = Signal()
+    followed = Signal(str, tuple)
     quit_asked = Signal()
 
     def __init__(self, window: QWidget, commands: Commands) -> None:
         super().__init__(window)
         self._window = window
         self._pending: int | None = None
+        self._unknown: int | None = None
+        self._asked: set[str] = set()
+        self._told: tuple[str, tuple[str, ...]] = ("", ())
         self._clock_trusted = True
         self._new = 0
         self._icon = QSystemTrayIcon(self)
@@ -55,7 +61,7 @@ class Tray(QObject):
         quit_action.triggered.connect(self.quit_asked)
         self._icon.setContextMenu(self._menu)
         self._icon.activated.connect(self._activated)
-        self._icon.messageClicked.connect(self.opened)
+        self._icon.messageClicked.connect(self._message_clicked)
         self._burst = QTimer(self, interval=BURST_MS, singleShot=True)
         self._burst.timeout.connect(self._tell)
         self._icon.setIcon(tray_icon(0, None))
@@ -87,17 +93,31 @@ class Tray(QObject):
         self._state.setText(" · ".join(words))
         if self._clock_trusted and not status.clock_trusted and not self._window.isActiveWindow():
             self.say(
-                "The clock cannot be trusted", "Nothing starts by time. Open the page Clock to look at it."
+                "The clock cannot be trusted",
+                "Nothing starts by time. Open the page Clock to look at it.",
+                page="clock",
             )
         self._clock_trusted = status.clock_trusted
+        unknown, self._unknown = self._unknown, status.unknown
+        if unknown is not None and status.unknown > unknown and not self._window.isActiveWindow():
+            self.say(
+                "An attempt is UNKNOWN",
+                "Whether it took effect is not known. Nothing of it starts again before you decide.",
+                page="unknown",
+            )
         before, self._pending = self._pending, status.pending_approvals
         if before is not None and status.pending_approvals > before:
             self._new += status.pending_approvals - before
             if not self._burst.isActive():
                 self._burst.start()
 
-    def say(self, title: str, text: str) -> None:
-        """Show a message at the tray, as far as the desktop lets it."""
+    def take_changes(self, changes: Changes) -> None:
+        """Remember which requests came, so that a click on the message opens the very one."""
+        self._asked |= changes.happened("approval.asked")
+
+    def say(self, title: str, text: str, *, page: str = "", subjects: tuple[str, ...] = ()) -> None:
+        """Show a message at the tray, as far as the desktop lets it; a click on it goes to ``page``."""
+        self._told = (page, subjects)
         self._icon.showMessage(title, text, self._icon.icon())
 
     def hide(self) -> None:
@@ -107,9 +127,17 @@ class Tray(QObject):
 
     def _tell(self) -> None:
         new, self._new = self._new, 0
+        asked, self._asked = tuple(sorted(self._asked)), set()
         if new and not self._window.isActiveWindow():
             ask = "A new request waits" if new == 1 else f"{new} new requests wait"
-            self.say(f"{ask} for you", "Open the inbox to look at it. Nothing runs before.")
+            text = "Open the inbox to look at it. Nothing runs before."
+            self.say(f"{ask} for you", text, page="inbox", subjects=asked)
+
+    def _message_clicked(self) -> None:
+        page, subjects = self._told
+        self.opened.emit()
+        if page:
+            self.followed.emit(page, subjects)
 
     def _activated(self, reason: QSystemTrayIcon.ActivationReason) -> None:
         if reason in {

@@ -32,6 +32,8 @@ from app.shell.export_journal import export_journal
 from app.shell.export_receipt import export_receipt
 from app.shell.foot_line import FootLine
 from app.shell.geometry import SMALLEST_SIZE, fitted
+from app.shell.keep_awake import KeepAwake
+from app.shell.kept_layout import keep_layout
 from app.shell.pages import Page, PageView
 from app.shell.quitting import may_quit
 from app.shell.rail import NavigationRail
@@ -60,6 +62,7 @@ class MainWindow(QMainWindow):
         self._current = ""
         self._asking_to_quit = False
         self._ending = False
+        self._awake = KeepAwake()
         self.setWindowIcon(icon("praxis"))
         self.setAccessibleName("Praxis Console")
         self.setMinimumSize(SMALLEST_SIZE)
@@ -194,6 +197,13 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         self._add(
             menu,
+            "Try a notification",
+            "Show one message at the tray, to see whether the system lets it through",
+            "",
+            self._try_notification,
+        )
+        self._add(
+            menu,
             "Diagnostics…",
             "What a report of a fault should contain",
             "",
@@ -274,6 +284,7 @@ class MainWindow(QMainWindow):
             made.acts_on.connect(partial(self._take_selection, made))
             self._views[key] = made
             self.stack.addWidget(made)
+            keep_layout(self.session.settings, key, made)
         return self._views[key]
 
     @property
@@ -302,6 +313,7 @@ class MainWindow(QMainWindow):
         for page in self.pages:
             if page.count is not None:
                 self.rail.button(page.key).show_count(page.count(status))
+        self._awake.follow(status.running)
         if self.tray is not None:
             self.tray.show_status(status)
 
@@ -379,7 +391,31 @@ class MainWindow(QMainWindow):
         if Tray.is_available():
             self.tray = Tray(self, self.commands)
             self.tray.opened.connect(self.bring_to_front)
+            self.tray.followed.connect(self._follow_message)
+            self.session.changed.connect(self.tray.take_changes)
+            if self.session.status is not None:
+                self.tray.show_status(self.session.status)
             self.tray.quit_asked.connect(self.ask_to_quit)
+
+    @Slot(str, tuple)
+    def _follow_message(self, page: str, subjects: tuple[str, ...]) -> None:
+        self.session.spawn(self._open_told(page, subjects), "open what a message told of")
+
+    async def _open_told(self, page: str, subjects: tuple[str, ...]) -> None:
+        """Open the first of these that still waits; if none does, the first: its card says what was decided."""
+        still = [subject for subject in subjects if await self.session.engine.inbox_row(subject) is not None]
+        self.open_page(page, (still or list(subjects) or [""])[0])
+
+    def _try_notification(self) -> None:
+        if self.tray is None:
+            what = "This desktop has no tray, so nothing is notified. What waits is counted in the window."
+            self._show_error(PraxisError(what))
+            return
+        self.tray.say(
+            "Notifications work",
+            "So will new requests be told of while the window is behind. If you cannot see this, look at the "
+            "notification settings of your system.",
+        )
 
     @Slot()
     def bring_to_front(self) -> None:
@@ -414,6 +450,7 @@ class MainWindow(QMainWindow):
     def finish(self) -> None:
         """Put the window and its tray icon away for good."""
         self._remember_place()
+        self._awake.follow(0)
         if self.tray is not None:
             self.tray.hide()
         self.hide()

@@ -77,6 +77,7 @@ class FakeEngine:
     reads: int = 0
     error: Exception | None = None
     place_warning: str = ""
+    pending: set[str] = field(default_factory=set)
     listeners: list[Callable[[Any], None]] = field(default_factory=list)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -99,6 +100,9 @@ class FakeEngine:
         if self.error is not None:
             raise self.error
         return replace(self.said)
+
+    async def inbox_row(self, approval_id: str) -> Any:
+        return approval_id if approval_id in self.pending else None
 
     async def running(self) -> tuple[Any, ...]:
         return self.in_flight

@@ -25,5 +25,6 @@ def side_by_side(
         made.restoreState(kept)
         # An older version may have kept another handle width with the division.
         made.setHandleWidth(1)
+    made.setProperty("keeps itself", True)
     made.splitterMoved.connect(lambda: settings.set_state(name, made.saveState()))
     return made

@@ -66,21 +66,32 @@ async def test_new_requests_of_a_burst_are_told_once(
 ) -> None:
     """B-002, B-014, B-107."""
     window.hide()
-    tray.show_status(status(pending_approvals=1))
-    for count in range(2, 27):
+    for count in range(1, 26):
         tray.show_status(status(pending_approvals=count))
     await until(lambda: messages)
     assert messages == ["25 new requests wait for you"]
 
 
 async def test_requests_that_were_there_at_the_start_are_no_news(
-    tray: Tray, window: MainWindow, messages: list[str]
+    window: MainWindow, messages: list[str]
 ) -> None:
     window.hide()
+    tray = Tray(window, window.commands)
     tray.show_status(status(pending_approvals=5))
     tray.show_status(status(pending_approvals=4))
     assert not tray._burst.isActive()
     assert messages == []
+    tray.hide()
+
+
+async def test_it_shows_at_once_what_is_known_when_it_is_made(
+    window: MainWindow, session: Session, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(session, fake, pending_approvals=3)
+    monkeypatch.setattr(Tray, "is_available", staticmethod(lambda: True))
+    window.show_tray()
+    assert window.tray is not None
+    assert "3 waiting for you" in window.tray.tooltip
 
 
 async def test_a_clock_that_lost_trust_is_told_once(
@@ -101,6 +112,51 @@ async def test_nothing_is_told_to_who_is_looking(tray: Tray, window: MainWindow,
     tray.show_status(status(pending_approvals=1))
     await until(lambda: not tray._burst.isActive())
     assert messages == []
+
+
+async def test_a_click_opens_the_very_request_that_was_told_of(
+    tray: Tray, window: MainWindow, session: Session, fake: FakeEngine, messages: list[str]
+) -> None:
+    """Of several the first that still waits; where none does, its card says what was decided."""
+    window.hide()
+    await say(session, fake)
+    fake.pending = {"A2", "A3"}
+    for number in (1, 2, 3):
+        fake.tell(("approval.asked", "approval", f"A{number}", "W"))
+    fake.tell(("approval.consumed", "approval", "A0", "W"))
+    await until(lambda: tray._asked == {"A1", "A2", "A3"})
+    await say(session, fake, pending_approvals=3)
+    await until(lambda: messages)
+    tray._icon.messageClicked.emit()
+    await session.settled()
+    assert window.isVisible()
+    assert window.current_page == "inbox"
+    page = window.view("inbox")
+    assert page.subjects == ["A2"]
+    fake.pending = set()
+    tray._icon.messageClicked.emit()
+    await session.settled()
+    assert page.subjects == ["A2", "A1"]
+    assert not any(call[0] == "approve" for call in fake.calls)
+
+
+async def test_an_unknown_is_told_and_leads_to_its_page(
+    tray: Tray, window: MainWindow, session: Session, fake: FakeEngine, messages: list[str]
+) -> None:
+    window.hide()
+    await say(session, fake)
+    await say(session, fake, unknown=1)
+    assert messages == ["An attempt is UNKNOWN"]
+    tray._icon.messageClicked.emit()
+    await session.settled()
+    assert window.current_page == "unknown"
+
+
+async def test_a_notification_can_be_tried(tray: Tray, window: MainWindow, messages: list[str]) -> None:
+    """B-109."""
+    entry = next(found for found in window.findChildren(QAction) if found.text() == "Try a notification")
+    entry.trigger()
+    assert messages == ["Notifications work"]
 
 
 async def test_its_menu_opens_pauses_and_quits(
