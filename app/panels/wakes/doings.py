@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.panels.wakes.words import CATCH_UP_WORDS, missed_words, series_title, tries, wake_title
 from app.session import Session
-from app.widgets import ask_reason, confirm
+from app.widgets import ask_reason
 from engine.errors import PraxisError
 from engine.wakes import AlarmClock, CancelResult, CatchUp, DocketRow, Series, SeriesState, Wake
 
@@ -67,29 +67,30 @@ async def pause_series(session: Session, alarm: AlarmClock, series: Series, pare
         f"Pause “{series_title(series)}”?",
         "Nothing of it fires until you resume it; what would have come due meanwhile is left out.",
         action="Pause it",
-        required=False,
-        placeholder="Why? A note, if you like. This is kept in the journal.",
     )
     if reason is not None:
         await alarm.pause_series(series.id, session.actor, reason)
 
 
 async def resume_series(session: Session, alarm: AlarmClock, series: Series, parent: QWidget) -> None:
-    """Go on with a paused or broken series; one that broke goes on where it stopped, after a question."""
-    if series.state is SeriesState.BROKEN and not await confirm(
+    """Go on with a paused series from now, or with a broken one where it stopped, with a reason."""
+    broken = series.state is SeriesState.BROKEN
+    reason = await ask_reason(
         parent,
-        f"Try “{series_title(series)}” again?",
-        "It goes on from where it broke. If the cause is still there, it breaks again.",
-        action="Try again",
+        f"Try “{series_title(series)}” again?" if broken else f"Resume “{series_title(series)}”?",
+        "It goes on from where it broke. If the cause is still there, it breaks again."
+        if broken
+        else "It goes on with its next occurrence from now.",
+        action="Try again" if broken else "Resume it",
         details=[series.error] if series.error else (),
-    ):
-        return
-    await alarm.resume_series(series.id, session.actor)
+    )
+    if reason is not None:
+        await alarm.resume_series(series.id, session.actor, reason)
 
 
 async def cancel_series(session: Session, alarm: AlarmClock, series: Series, parent: QWidget) -> None:
-    """End a series for good, after a question."""
-    sure = await confirm(
+    """End a series for good, with a reason."""
+    reason = await ask_reason(
         parent,
         f"End “{series_title(series)}” for good?",
         "Its coming occurrence is cancelled, and what of it waits in the docket is skipped. What fires now ends as it "
@@ -97,8 +98,8 @@ async def cancel_series(session: Session, alarm: AlarmClock, series: Series, par
         action="End it",
         danger=True,
     )
-    if sure:
-        _require(await alarm.cancel_series(series.id, session.actor), "schedule")
+    if reason is not None:
+        _require(await alarm.cancel_series(series.id, session.actor, reason=reason), "schedule")
 
 
 async def decide(

@@ -116,7 +116,7 @@ class ScheduleCard(QWidget):
         line.addStretch(1)
         self._change = button("Change…", "Give it another time, end or policy", self._change_pressed)
         self._pause = button("Pause…", "Let nothing of it fire until you resume it", self._pause_pressed)
-        self._resume = button("Resume", "Go on with it", self._resume_pressed, role=Role.PRIMARY)
+        self._resume = button("Resume…", "Go on with it", self._resume_pressed, role=Role.PRIMARY)
         self._cancel = button("End it…", "End this schedule for good", self._cancel_pressed, role=Role.DANGER)
         for made in (self._resume, self._change, self._pause, self._cancel):
             line.addWidget(made)
@@ -154,7 +154,7 @@ class ScheduleCard(QWidget):
         self._change.setVisible(live and view.can_change)
         self._pause.setVisible(series.state is SeriesState.ACTIVE)
         self._resume.setVisible(series.state in (SeriesState.PAUSED, SeriesState.BROKEN))
-        self._resume.setText("Try again…" if broken else "Resume")
+        self._resume.setText("Try again…" if broken else "Resume…")
         self._resume.setAccessibleName("Try again" if broken else "Resume")
         self._cancel.setVisible(live)
         self._foot.setVisible(live)

@@ -209,11 +209,11 @@ class ScheduleDialog(QDialog):
 
     # -------------------------------------------------------------------------------------------- preview
 
-    def preview_now(self) -> None:
-        """Reckon the coming occurrences of what is entered."""
+    def preview_now(self) -> asyncio.Task[None]:
+        """Reckon the coming occurrences of what is entered, and show them at the end of the task."""
         self._asked += 1
         self._say("")
-        self._session.spawn(self._preview(self._asked), "preview a schedule")
+        return self._session.spawn(self._preview(self._asked), "preview a schedule")
 
     async def _preview(self, asked: int) -> None:
         timing = self.form.timing()
