@@ -14,7 +14,7 @@ from engine.clock import ManualClock
 from engine.control import decisions
 from engine.control.alarm import make_alarm_clock
 from engine.dispatch.planning import read_secret_key
-from engine.execution.blobs import BlobStore
+from engine.execution.blobs import BlobState, BlobStore
 from engine.execution.record import KeptBlob
 from engine.policy import person_decides
 from engine.retention import Retention, RetentionRun, RetentionSettings
@@ -91,6 +91,44 @@ class Attic:
 
     async def close(self) -> None:
         await self.ledger.close()
+
+
+async def assert_sums(attic: Attic) -> None:
+    """E-61: a counter is the sum of what is recorded, and of what was retired."""
+    rows = await attic.ledger.all(
+        """SELECT part.*, coalesce(retired.cost, 0) AS retired_cost, coalesce(retired.active_ms, 0) AS retired_ms,
+             (SELECT coalesce(sum(cost), 0) FROM exposure WHERE exposure.scope_id = part.scope_id
+               AND exposure.partition = part.partition AND state = 'SPENT') AS cost,
+             (SELECT coalesce(sum(active_ms), 0) FROM exposure WHERE exposure.scope_id = part.scope_id
+               AND exposure.partition = part.partition AND state = 'SPENT') AS ms,
+             (SELECT coalesce(sum(cost), 0) FROM exposure WHERE exposure.scope_id = part.scope_id
+               AND exposure.partition = part.partition AND state IN ('RESERVED', 'FROZEN')) AS open_cost
+           FROM scope_partition AS part LEFT JOIN retired_exposure AS retired
+             ON retired.scope_id = part.scope_id AND retired.partition = part.partition"""
+    )
+    for row in rows:
+        assert row["spent_cost"] == row["cost"] + row["retired_cost"]
+        assert row["spent_ms"] == row["ms"] + row["retired_ms"]
+        assert row["reserved_cost"] + row["frozen_cost"] == row["open_cost"]
+
+
+async def assert_whole(attic: Attic) -> None:
+    """What holds after anything: the journal verifies, budgets are sums, what is referred to is there."""
+    report = await attic.verify()
+    assert report.sound, report.problems
+    assert report.unconfirmed == 0
+    await assert_sums(attic)
+    wanted = await attic.ledger.all(
+        "SELECT sha256 FROM evidence_blob UNION SELECT sha256 FROM decision_proof"
+    )
+    for row in wanted:
+        assert attic.blobs.verify(row["sha256"]) is BlobState.TRUE
+    broken = await attic.ledger.all("PRAGMA foreign_key_check")
+    assert broken == []
+    of_nothing = await attic.ledger.all(
+        """SELECT id FROM scope WHERE kind = 'WORK_ORDER' AND id NOT IN (SELECT scope_id FROM work_order)"""
+    )
+    assert of_nothing == []
 
 
 @pytest.fixture

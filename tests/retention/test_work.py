@@ -23,7 +23,7 @@ from engine.storage import Rx, Tx
 from engine.views.receipt import receipt
 from engine.work_order import BudgetLimits
 from tests.ledger import AGENT, PERSON, sealed, spec
-from tests.retention.conftest import SETTINGS, Attic
+from tests.retention.conftest import SETTINGS, Attic, assert_sums
 
 
 async def spent(attic: Attic) -> dict[tuple[str, str], tuple[int, int]]:
@@ -33,25 +33,6 @@ async def spent(attic: Attic) -> dict[tuple[str, str], tuple[int, int]]:
            JOIN scope ON scope.id = scope_id WHERE scope.kind <> 'WORK_ORDER'"""
     )
     return {(row["name"], row["partition"]): (row["spent_cost"], row["spent_ms"]) for row in rows}
-
-
-async def assert_sums(attic: Attic) -> None:
-    """E-61: a counter is the sum of what is recorded, and of what was retired."""
-    rows = await attic.ledger.all(
-        """SELECT part.*, coalesce(retired.cost, 0) AS retired_cost, coalesce(retired.active_ms, 0) AS retired_ms,
-             (SELECT coalesce(sum(cost), 0) FROM exposure WHERE exposure.scope_id = part.scope_id
-               AND exposure.partition = part.partition AND state = 'SPENT') AS cost,
-             (SELECT coalesce(sum(active_ms), 0) FROM exposure WHERE exposure.scope_id = part.scope_id
-               AND exposure.partition = part.partition AND state = 'SPENT') AS ms,
-             (SELECT coalesce(sum(cost), 0) FROM exposure WHERE exposure.scope_id = part.scope_id
-               AND exposure.partition = part.partition AND state IN ('RESERVED', 'FROZEN')) AS open_cost
-           FROM scope_partition AS part LEFT JOIN retired_exposure AS retired
-             ON retired.scope_id = part.scope_id AND retired.partition = part.partition"""
-    )
-    for row in rows:
-        assert row["spent_cost"] == row["cost"] + row["retired_cost"]
-        assert row["spent_ms"] == row["ms"] + row["retired_ms"]
-        assert row["reserved_cost"] + row["frozen_cost"] == row["open_cost"]
 
 
 async def test_e84_nothing_goes_until_a_person_says_what(attic: Attic) -> None:
