@@ -1,8 +1,7 @@
 """Nothing is swallowed: every fault of the program reaches the log and a dialog that says so.
 
 `Faults` installs the hooks for exceptions of slots, callbacks, tasks and threads, for Qt's own messages, and
-for hard crashes (a file that the next start finds and offers). The log rotates in the data folder; its last
-lines are also kept in memory for diagnostics.
+for hard crashes (a file that the next start finds and offers). The log rotates in the data folder.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import sys
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +24,6 @@ from PySide6.QtCore import QMessageLogContext, QObject, QtMsgType, Signal, qInst
 
 LOG_BYTES = 1_000_000
 LOG_FILES = 5
-RING_LINES = 400
 MOST_DIALOGS = 3
 """More different faults than this in one run are only logged: a window full of dialogs helps nobody."""
 
@@ -57,17 +54,6 @@ class Fault:
 def log_folder(data_folder: Path) -> Path:
     """Where the log files of a data folder are."""
     return data_folder / "logs"
-
-
-class _Ring(logging.Handler):
-    """Keeps the last lines in memory."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: deque[str] = deque(maxlen=RING_LINES)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
 
 
 class Faults(QObject):
@@ -149,7 +135,7 @@ class Faults(QObject):
         root = logging.getLogger()
         self._level = root.level
         root.setLevel(level)
-        handlers: list[logging.Handler] = [_Ring()]
+        handlers: list[logging.Handler] = []
         try:
             handlers.append(
                 logging.handlers.RotatingFileHandler(
@@ -204,14 +190,6 @@ class Faults(QObject):
             self.report(message, error)
         else:
             logger.error("%s %s", message, {key: value for key, value in context.items() if key != "message"})
-
-
-def recent_log_lines() -> list[str]:
-    """The last lines of the log of this run, oldest first; empty when no `Faults` is installed."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, _Ring):
-            return list(handler.lines)
-    return []
 
 
 def _take_qt_message(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:

@@ -71,6 +71,7 @@ from engine.validation import workflow
 from engine.validation.requesting import MissingRequests
 from engine.version import VERSION
 from engine.views import clock as clock_view
+from engine.views import diagnostics as diagnostics_view
 from engine.views import evidence as evidence_view
 from engine.views import figures as figures_view
 from engine.views import inbox as inbox_view
@@ -82,6 +83,7 @@ from engine.views import timeline as timeline_view
 from engine.views import unknown as unknown_view
 from engine.views import work_orders as order_view
 from engine.views.clock import AnomalyRow, ClockView, Touched
+from engine.views.diagnostics import Diagnostics
 from engine.views.figures import Figures
 from engine.views.receipt import ReceiptEntry
 from engine.views.timeline import Grouping, TimelineView
@@ -581,6 +583,12 @@ class Engine:
             superseded=self._coordinator.superseded,
             recovery_failing=bool(self._coordinator.error),
         )
+
+    async def diagnostics(self) -> Diagnostics:
+        """What helps to find a fault, without anything that people wrote."""
+        figures = await self.figures()
+        stored = await self._storage.read(diagnostics_view.stored_facts)
+        return Diagnostics(diagnostics_view.engine_facts(figures, self.settings), stored)
 
     async def timeline(
         self,

@@ -28,6 +28,7 @@ from app.shell import help as helping
 from app.shell.alert_strips import AlertStrips, StandingAlerts
 from app.shell.command_bar import CommandBar
 from app.shell.commands import Commands, Entry, Extras, WindowCommand
+from app.shell.diagnostics import show_diagnostics
 from app.shell.export_journal import export_journal
 from app.shell.export_receipt import export_receipt
 from app.shell.foot_line import FootLine
@@ -207,7 +208,7 @@ class MainWindow(QMainWindow):
             "Diagnostics…",
             "What a report of a fault should contain",
             "",
-            self._spawner(lambda: helping.show_diagnostics(self, self.session), "diagnostics"),
+            self._spawner(lambda: show_diagnostics(self, self.session), "diagnostics"),
         )
         self._add(
             menu,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.canonical import canonical_json
@@ -142,7 +142,7 @@ def _keep(
         )
     result, result_file, result_problem = None, None, ""
     if report.ended_by is not EndedBy.NOT_STARTED:
-        result, result_file, result_problem = _result(execution.run_folder / RESULT_FILE, blobs)
+        result, result_file, result_problem = _result(execution, blobs)
     program, *inputs = (GuardedFile(item.path, item.sha256) for item in execution.prepared.files)
     evidence = Evidence(
         argv=plan.argv,
@@ -237,16 +237,25 @@ def _repository(root: Root, execution: Execution, clock: Clock) -> WorkspaceStat
         return None
 
 
-def _result(path: Path, blobs: BlobStore) -> tuple[ResultRecord | None, Blob | None, str]:
-    """The command's own result record, its raw bytes, and what is wrong with it ("" if nothing)."""
+def _result(execution: Execution, blobs: BlobStore) -> tuple[ResultRecord | None, Blob | None, str]:
+    """The command's own result record, its raw bytes, and what is wrong with it ("" if nothing).
+
+    Its texts go on to handoffs, cards and exports, so values of secrets are masked in them; the raw bytes stay.
+    """
+    path, mask = execution.run_folder / RESULT_FILE, execution.prepared.environment.mask
     try:
         record = read_result(path)
     except ResultUnreadable as error:
         try:
-            return None, blobs.put_file(path), error.what
+            return None, blobs.put_file(path), mask(error.what)
         except PraxisError:
-            return None, None, error.what
-    return record, blobs.put_file(path) if record is not None else None, ""
+            return None, None, mask(error.what)
+    if record is None:
+        return None, None, ""
+    masked = replace(
+        record, summary=mask(record.summary), questions=tuple(mask(one) for one in record.questions)
+    )
+    return masked, blobs.put_file(path), ""
 
 
 def _keep_output(path: Path, report: ProcessReport, blobs: BlobStore) -> Blob | None:

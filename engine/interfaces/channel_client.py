@@ -42,6 +42,7 @@ from engine.interfaces.rights import RIGHTS, Right
 from engine.scheduling.gates import Gate
 from engine.states import AttemptState, Verdict, WorkOrderState
 from engine.storage.journal import JournalReport
+from engine.views.diagnostics import Diagnostics
 from engine.views.figures import Figures
 from engine.views.receipt import ReceiptEntry
 from engine.views.values import (
@@ -423,6 +424,11 @@ class EngineClient:
     async def figures(self) -> Figures:
         """What the engine can say of itself in numbers."""
         result: Figures = await self._call("figures")
+        return result
+
+    async def diagnostics(self) -> Diagnostics:
+        """What helps to find a fault, without anything that people wrote."""
+        result: Diagnostics = await self._call("diagnostics")
         return result
 
     async def inbox(self, *, after: str | None = None, limit: int = 200) -> tuple[InboxRow, ...]:

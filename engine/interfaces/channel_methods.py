@@ -126,6 +126,7 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.backup_schedule, Right.LOOK),
         _method(Engine.status, Right.LOOK),
         _method(Engine.figures, Right.LOOK),
+        _method(Engine.diagnostics, Right.LOOK),
         _method(Engine.inbox, Right.LOOK),
         _method(Engine.approval, Right.LOOK),
         _method(Engine.work_orders, Right.LOOK),

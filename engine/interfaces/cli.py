@@ -92,9 +92,19 @@ async def serve(
 
 
 @command(app, "doctor")
-async def doctor(session: Session) -> None:
+async def doctor(
+    session: Session,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            "--bundle",
+            metavar="FILE",
+            help="Also write what a report of a fault needs into this zip file: no commands, values or names.",
+        ),
+    ] = None,
+) -> None:
     """Print versions, the data folder with its sizes, and who owns it. Nothing is changed."""
-    await cli_doctor.diagnose(session)
+    await cli_doctor.diagnose(session, bundle)
 
 
 @command(journal_app, "verify")

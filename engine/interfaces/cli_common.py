@@ -150,7 +150,7 @@ def command(app: typer.Typer, name: str) -> Callable[[_Command], _Command]:
             except KeyboardInterrupt as error:
                 raise typer.Abort from error
             except Exception as error:
-                raise Unexpected(error, record_unexpected(session.folder, error)) from error
+                raise Unexpected(error, record_unexpected(session.folder, name, error)) from error
 
         parameters = [_parameter("ctx", typer.Context), *own, *_common_parameters()]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

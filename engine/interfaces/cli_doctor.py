@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import sqlite3
@@ -13,16 +14,19 @@ from pathlib import Path
 import psutil
 import typer
 
+from engine.clock import SystemClock
 from engine.errors import FolderNotUsable, PraxisError
+from engine.interfaces.bundle import NOT_IN_IT, Bundle, make_bundle
 from engine.interfaces.channel_client import EngineClient, Remote
 from engine.interfaces.channel_files import read_note
 from engine.interfaces.cli_output import shown
 from engine.interfaces.cli_session import DATABASE_NAME, LOG_FOLDER, LOG_NAME, Session
 from engine.storage.folder_place import judge_place, these_surroundings
-from engine.storage.opening import inspect_database
+from engine.storage.opening import inspect_database, read_unowned
 from engine.storage.owner_lock import read_owner
 from engine.storage.schema import shipped_migrations
 from engine.version import VERSION
+from engine.views.diagnostics import Diagnostics, StoredFacts, stored_facts
 
 _PARTS = ("blobs", "runs", "logs", "backups")
 
@@ -45,23 +49,29 @@ class Diagnosis:
     status: dict[str, object]
     log: str
     problems: tuple[str, ...]
+    bundle: str
 
 
-async def diagnose(session: Session) -> None:
+async def diagnose(session: Session, bundle: Path | None = None) -> None:
     """Look at versions, folder, sizes and owner, which is asked; a database that nobody owns now is only read.
 
-    If a problem was found, the command ends with the exit code of the first.
+    With ``bundle`` a diagnostics bundle is written there. If a problem was found, the command ends with the exit
+    code of the first.
     """
     folder = session.folder
     problems: list[PraxisError] = []
     note, owner = read_note(folder), read_owner(folder)
     gone = owner is not None and not psutil.pid_exists(owner.pid)
     status: dict[str, object] = {}
+    told: Diagnostics | None = None
+    stored: StoredFacts | None = None
     if note is not None and psutil.pid_exists(note.pid):
         try:
             remote = await Remote.connect(folder, session.credential())
             try:
-                found = await EngineClient(remote).status()
+                client = EngineClient(remote)
+                found = await client.status()
+                told = await client.diagnostics() if bundle is not None else None
             finally:
                 await remote.close()
             status = {
@@ -78,6 +88,8 @@ async def diagnose(session: Session) -> None:
             problems.append(error)
     elif owner is None or gone:
         problems += _database_problems(folder)
+        if bundle is not None and not problems and (folder / DATABASE_NAME).exists():
+            stored = await asyncio.to_thread(read_unowned, folder / DATABASE_NAME, stored_facts)
     try:
         warning = judge_place(folder, these_surroundings()).warning
     except PraxisError as error:
@@ -98,10 +110,31 @@ async def diagnose(session: Session) -> None:
         status=status,
         log=str(folder / LOG_FOLDER / LOG_NAME),
         problems=tuple(map(str, problems)),
+        bundle=str(bundle) if bundle is not None else "",
     )
-    session.out.result(diagnosis, lambda: _lines(diagnosis))
+    made: Bundle | None = None
+    if bundle is not None:
+        made = await asyncio.to_thread(
+            make_bundle,
+            folder,
+            SystemClock().now(),
+            engine=told.engine if told is not None else None,
+            stored=told.stored if told is not None else stored,
+            problems=[problem for error in problems for problem in (error.what, error.means)],
+        )
+        await asyncio.to_thread(made.write, bundle)
+    session.out.result(diagnosis, lambda: [*_lines(diagnosis), *_bundle_lines(made, bundle)])
     if problems:
         raise typer.Exit(problems[0].exit_code)
+
+
+def _bundle_lines(made: Bundle | None, target: Path | None) -> Iterator[str]:
+    if made is None:
+        return
+    yield f"bundle       {shown(str(target))}"
+    for part in made.parts:
+        yield f"  {part.name:<20} {part.says}"
+    yield NOT_IN_IT
 
 
 def _database_problems(folder: Path) -> list[PraxisError]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import itertools
 import logging
+import re
 import sys
 import tempfile
 import time
@@ -39,6 +41,8 @@ OWNER_SECONDS = 5.0
 _RETRY_SECONDS = 0.1
 
 EXIT_INTERRUPTED = 130
+
+_OPTION = re.compile(r"--[a-z][a-z-]{1,30}", re.ASCII)
 
 EXIT_CODES = (
     (0, "Done."),
@@ -180,14 +184,19 @@ def kept_log(folder: Path) -> Iterator[None]:
         handler.close()
 
 
-def record_unexpected(folder: Path, error: BaseException) -> str:
-    """Keep the details of an error that is not meant for a person; returns where they are."""
+def record_unexpected(folder: Path, command: str, error: BaseException) -> str:
+    """Keep the details of an error that is not meant for a person; returns where they are.
+
+    Of the command line only the names of its options are kept: their values can be anything.
+    """
+    given = itertools.takewhile(lambda one: one != "--", sys.argv[1:])
+    options = [found[0] for one in given if (found := _OPTION.match(one))]
     text = "".join(traceback.format_exception(error))
     for place in (folder / LOG_FOLDER, Path(tempfile.gettempdir())):
         try:
             path = place / LOG_NAME
             with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(f"praxis {' '.join(map(ascii, sys.argv[1:]))}\n{text}\n")
+                file.write(f"praxis {' '.join([command, *options])}\n{text}\n")
         except OSError:
             continue
         return str(path)

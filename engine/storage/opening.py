@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from engine.clock import Clock
 from engine.errors import (
@@ -36,6 +37,9 @@ from engine.storage.folder_place import FolderPlace, Surroundings, judge_place
 from engine.storage.owner_lock import Owner, OwnerLock
 from engine.storage.schema import APPLICATION_ID, Migration, applied, migrate
 from engine.storage.swap import finish_swap
+from engine.storage.transaction import Rx
+
+T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)
 BACKUP_FOLDER = "backups"
@@ -95,14 +99,34 @@ def open_folder(
 def inspect_database(path: Path, migrations: Sequence[Migration]) -> None:
     """Raise the `StorageError` that speaks against a database that nobody owns now; it is only read."""
     try:
-        log = path.with_name(f"{path.name}-wal")
-        log_is_there = log.exists() and log.stat().st_size > 0
-        with closing(connect(path, "ro", immutable=not log_is_there)) as database:
+        with closing(_connect_unowned(path)) as database:
             _inspect(path, database, migrations)
         if not os.access(path, os.W_OK):
             raise read_only(path)
     except (sqlite3.Error, OSError) as error:
         raise storage_error(error, path) or error from error
+
+
+def read_unowned(path: Path, function: Callable[[Rx], T]) -> T:
+    """Run a read over one snapshot of a database that nobody owns now; a `StorageError` says what is wrong."""
+    try:
+        with closing(_connect_unowned(path)) as database:
+            database.execute("BEGIN")
+            rx = Rx(database)
+            try:
+                return function(rx)
+            finally:
+                rx.end()
+                database.execute("ROLLBACK")
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(error, path) or error from error
+
+
+def _connect_unowned(path: Path) -> sqlite3.Connection:
+    """Open a file that nobody has open, without leaving anything beside it where that can be."""
+    log = path.with_name(f"{path.name}-wal")
+    log_is_there = log.exists() and log.stat().st_size > 0
+    return connect(path, "ro", immutable=not log_is_there)
 
 
 def _require_sqlite(path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from engine.actors import Actor, ActorKind
 from engine.clock import ManualClock
 from engine.control.holds import ENGINE_NODE_ID
+from engine.errors import WrongState
 from engine.states import HoldKind, NodeKind, Purpose
 from engine.views.values import EngineStatus, HoldRow
 
@@ -106,6 +107,9 @@ class FakeEngine:
 
     async def running(self) -> tuple[Any, ...]:
         return self.in_flight
+
+    async def diagnostics(self) -> Any:
+        raise WrongState("An engine of memory has no database.")
 
     async def finish(self) -> None:
         self.calls.append(("finish",))

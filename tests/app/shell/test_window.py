@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.crash import Fault
 from app.session import WHOLE_ENGINE, Selection, Session
 from app.settings import Settings
+from app.shell import diagnostics as diagnosing
 from app.shell.commands import Extras
 from app.shell.geometry import SMALLEST_SIZE
 from app.shell.window import MainWindow
@@ -210,9 +212,17 @@ async def test_the_keyboard_page_lists_every_key(window: MainWindow, session: Se
 
 
 async def test_about_and_diagnostics(
-    window: MainWindow, session: Session, monkeypatch: pytest.MonkeyPatch
+    window: MainWindow, session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """What is saved is what was shown, byte for byte, and nothing is written before that."""
+    target = tmp_path / "diagnostics.zip"
+
+    async def choose(*_: object, name: str, **__: object) -> Path:
+        assert name.startswith("praxis-diagnostics-")
+        return target
+
     monkeypatch.setenv("ISSUE_TOKEN", "s3cret-value")
+    monkeypatch.setattr(diagnosing, "ask_save_file", choose)
     action(window, "About Praxis Console").trigger()
     press(await question(), "Close")
     await session.settled()
@@ -223,8 +233,14 @@ async def test_about_and_diagnostics(
     assert "Epoch: 41" in copied
     assert str(session.engine.folder) in copied
     assert "s3cret-value" not in copied
-    press(dialog, "Close")
+    assert "no database" in copied, "what cannot be asked is said"
+    assert not target.exists()
+    press(dialog, "Save…")
+    await until(target.exists)
     await session.settled()
+    with zipfile.ZipFile(target) as archive:
+        saved = "\n".join(f"===== {name}\n{archive.read(name).decode()}" for name in archive.namelist())
+    assert saved == copied
 
 
 # -------------------------------------------------------------------------------------- errors and faults
