@@ -37,6 +37,7 @@ from engine.interfaces.channel_link import (
     introduce,
 )
 from engine.interfaces.channel_methods import METHODS, Method, perform
+from engine.interfaces.channel_retention import RetentionClient
 from engine.interfaces.keys import PERSON_KEY, Credential
 from engine.interfaces.rights import RIGHTS, Right
 from engine.scheduling.gates import Gate
@@ -244,6 +245,7 @@ class EngineClient:
         self._door = door
         self.agents = AgentsClient(self._call)
         self.budgets = BudgetsClient(self._call)
+        self.retention = RetentionClient(self._call)
 
     async def _call(self, method: str, /, **values: Any) -> Any:
         return await self._door.call(METHODS[method], values)

@@ -19,6 +19,7 @@ from engine.interfaces import wire
 from engine.interfaces.own_work import only_its_own
 from engine.interfaces.rights import Right, require_right
 from engine.interfaces.work_order_file import parse_work_order, to_toml
+from engine.retention import Retention
 from engine.work_order import WorkOrderSpec
 
 MOST_ROWS = 1000
@@ -148,6 +149,15 @@ METHODS: Mapping[str, Method] = {
         _method(Budgets.set_limits, Right.DECIDE, part="budgets"),
         _method(Budgets.add_project, Right.DECIDE, part="budgets"),
         _method(Budgets.remove_project, Right.DECIDE, part="budgets"),
+        _method(Retention.settings, Right.LOOK, part="retention"),
+        _method(Retention.set, Right.DECIDE, part="retention"),
+        _method(Retention.by_itself, Right.LOOK, part="retention"),
+        _method(Retention.set_by_itself, Right.DECIDE, part="retention"),
+        _method(Retention.last_run, Right.LOOK, part="retention"),
+        _method(Retention.preview, Right.LOOK, _READING_EVERYTHING_SECONDS, part="retention"),
+        _method(
+            Retention.run, Right.DECIDE, _READING_EVERYTHING_SECONDS, without="progress", part="retention"
+        ),
     )
 }
 """Every method of the channel by name, with its right (E-90)."""

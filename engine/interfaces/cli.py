@@ -34,6 +34,7 @@ from engine.interfaces.cli_looking import add_looking_commands
 from engine.interfaces.cli_metrics import add_metrics_commands
 from engine.interfaces.cli_output import Output, prepare_streams, shown
 from engine.interfaces.cli_receipt import add_receipt_commands
+from engine.interfaces.cli_retention import add_retention_commands
 from engine.interfaces.cli_session import EXIT_CODES, EXIT_INTERRUPTED, Session, Unexpected
 from engine.interfaces.journal_export import ExportForm
 from engine.version import VERSION
@@ -139,6 +140,7 @@ add_receipt_commands(app)
 add_agent_commands(app)
 add_metrics_commands(app)
 add_budget_commands(app)
+add_retention_commands(app)
 app.add_typer(journal_app, name="journal")
 
 

@@ -52,6 +52,14 @@ def _report_lines(report: JournalReport) -> Iterator[str | Text]:
     if report.sound:
         yield f"The journal is sound: {report.rows:,} rows, the newest is {report.last_sequence}."
         yield f"Its hash is {report.last_hash}."
+        if report.compacted:
+            yield f"Retention has removed {report.compacted:,} rows; signed checkpoints stand for them."
+        if report.unconfirmed:
+            yield Text(
+                f"{report.unconfirmed:,} of these are signed with a key that is not this data folder's: only the chain "
+                "proves them.",
+                "yellow",
+            )
         return
     for problem in report.problems:
         yield Text(f"row {problem.sequence}: {shown(problem.text)}", "red")
