@@ -31,6 +31,7 @@ from engine.control.agents import Agents
 from engine.control.alarm import STOP_LIMIT, make_alarm_clock
 from engine.control.clock_keeping import ClockKeeper
 from engine.control.decisions import Finding
+from engine.control.downtime import Presence
 from engine.control.holds import Node
 from engine.control.proofs import Proof, keep_proofs
 from engine.dispatch import approvals, budgets
@@ -72,6 +73,7 @@ from engine.validation.requesting import MissingRequests
 from engine.version import VERSION
 from engine.views import clock as clock_view
 from engine.views import diagnostics as diagnostics_view
+from engine.views import docket as docket_view
 from engine.views import evidence as evidence_view
 from engine.views import figures as figures_view
 from engine.views import inbox as inbox_view
@@ -84,6 +86,7 @@ from engine.views import unknown as unknown_view
 from engine.views import work_orders as order_view
 from engine.views.clock import AnomalyRow, ClockView, Touched
 from engine.views.diagnostics import Diagnostics
+from engine.views.docket import Docket
 from engine.views.figures import Figures
 from engine.views.receipt import ReceiptEntry
 from engine.views.timeline import Grouping, TimelineView
@@ -102,6 +105,7 @@ from engine.views.values import (
     WorkOrderRow,
     WorkOrderStory,
 )
+from engine.wakes import CatchUp
 from engine.work_order import WorkOrderSpec
 
 T = TypeVar("T")
@@ -169,7 +173,7 @@ class Engine:
                 Duty(expire_approvals, settings.recovery_batch),
                 Duty(workflow.finish_cancelled_orders, settings.recovery_batch),
             ),
-            self._clock_keeper.look,
+            self._look,
             self._follow_up,
             lambda: self._worker.nudge(),
         )
@@ -182,6 +186,7 @@ class Engine:
             workflow.conclude_execution,
             self._may_dispatch,
         )
+        self._presence = Presence(storage, clock)
         self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
         self.schedules = Schedules(storage, self.wakes, self.check, self.submit, authorize)
         self.retention = Retention(
@@ -194,7 +199,7 @@ class Engine:
             self._checkpoint_key,
             lambda: self.epoch,
         )
-        self._automatic = False
+        self._automatic = self._taken_back = False
         self._closing: asyncio.Task[None] | None = None
         self._unsubscribe = storage.subscribe(self._on_changes)
 
@@ -240,12 +245,11 @@ class Engine:
         await self._worker.register(epoch)
         self._automatic = automatic
         if automatic:
+            await self._presence.tick(epoch)
             self._coordinator.start()
             self._worker.start()
             await self.wakes.start()
             self._scheduled.start()
-        else:
-            await self.wakes.recover()
 
     async def finish(self) -> None:
         """Start nothing more and wait until what runs has ended; if cancelled, work goes on as before."""
@@ -270,6 +274,7 @@ class Engine:
             if not self._coordinator.superseded:
                 with suppress(PraxisError):
                     await self._clock_keeper.look(store=True)
+                    await self._presence.end(self.epoch)
         finally:
             await self._storage.close()
 
@@ -300,10 +305,16 @@ class Engine:
     async def reconcile_once(self, *, fire: bool = True) -> dict[str, tuple[str, ...]]:
         """One bounded pass of everything that waits; the identities it processed, by duty (E-26).
 
-        What the alarm clock has to fire is part of it, unless ``fire`` is False.
+        What the alarm clock has to fire is part of it, unless ``fire`` is False: then the engine looks after what
+        an earlier one left, and does not count as having run.
         """
+        if fire:
+            await self._presence.tick(self.epoch)
         done = await self._coordinator.reconcile_once()
         if fire:
+            if not (self._automatic or self._taken_back):
+                await self.wakes.recover()
+                self._taken_back = True
             await self.wakes.run_due(self.settings.wakeup_batch)
         return done
 
@@ -513,6 +524,11 @@ class Engine:
         self._coordinator.nudge()
         self._worker.nudge()
 
+    async def decide_missed(self, docket_id: str, choice: CatchUp, actor: Actor, *, reason: str) -> None:
+        """Decide about missed occurrences in the docket: fire all of them, the latest, or none (E-85)."""
+        self._authorize(actor, "decide")
+        await self.wakes.decide(docket_id, choice, actor, reason)
+
     async def acknowledge_restore(self, actor: Actor, reason: str) -> None:
         """Let work begin again after a restore: a person has looked at what it left (E-82)."""
         self._authorize(actor, "resume")
@@ -563,7 +579,13 @@ class Engine:
             recovery_error=self._coordinator.error,
             proven_backup_at=counts.proven_backup_at,
             backup_error=counts.backup_error,
+            undecided=counts.undecided,
+            dead_wakes=counts.dead_wakes,
         )
+
+    async def docket(self, *, limit: int = 200) -> Docket:
+        """What came due, lapsed or is late since the engine last ran, and what waits for a decision (E-85)."""
+        return await self._storage.read(docket_view.docket, limit, self.clock.now())
 
     async def figures(self) -> Figures:
         """What the engine can say of itself in numbers, for monitoring."""
@@ -784,6 +806,11 @@ class Engine:
         row = await self.work_order_row(work_order_id)
         assert row is not None
         return row
+
+    async def _look(self) -> None:
+        await self._clock_keeper.look()
+        if self._automatic:
+            await self._presence.tick(self.epoch)
 
     async def _follow_up(self) -> None:
         await leftovers.unlock_free_lanes(self._storage, self.epoch, self.clock)

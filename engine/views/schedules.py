@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.actors import Actor, ActorKind
-from engine.errors import NotFound
+from engine.errors import InvalidValue, NotFound
 from engine.instants import Instant, require_batch
 from engine.storage import Rx
 from engine.wakes import CatchUp, SeriesState
@@ -97,13 +97,21 @@ def schedule(rx: Rx, schedule_id: str) -> ScheduleView:
     return ScheduleView(_row(row), json.loads(row["intent"])["work_order"])
 
 
+def rule_words(text: str) -> str:
+    """A stored rule in words; one that can no longer be understood, such as a zone that is gone, as it is stored."""
+    try:
+        return str(rule_from_json(text))
+    except InvalidValue:
+        return text
+
+
 def _row(row: sqlite3.Row) -> ScheduleRow:
     work_order = json.loads(row["intent"])["work_order"]
     return ScheduleRow(
         id=row["id"],
         title=work_order["title"],
         workspace=work_order["workspace"],
-        rule=str(rule_from_json(row["rule"])),
+        rule=rule_words(row["rule"]),
         state=SeriesState(row["state"]),
         error=row["error"] or "",
         next_at=row["next_at"],

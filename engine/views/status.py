@@ -26,6 +26,8 @@ class Counts:
     last_sequence: int
     proven_backup_at: Instant | None
     backup_error: str
+    undecided: int
+    dead_wakes: int
 
 
 def counts(rx: Rx) -> Counts:
@@ -49,4 +51,6 @@ def counts(rx: Rx) -> Counts:
         last_sequence=last_sequence(rx),
         proven_backup_at=None if (proof := last_proof(rx)) is None else proof.made_at,
         backup_error="" if (run := read_last_run(rx)) is None else run.error,
+        undecided=count("wake_docket WHERE decided_at IS NULL"),
+        dead_wakes=count("wake WHERE state = 'dead'"),
     )

@@ -379,7 +379,9 @@ class EngineStatus:
     ``superseded``: another coordinator has taken over, and this one's commands are refused. ``recovery_error``:
     the last pass over what waits failed with this, and nothing new is dispatched until one succeeds.
     ``proven_backup_at``: when the newest backup was made that was verified and rehearsed without a flaw.
-    ``backup_error``: why the latest scheduled backup failed, "" if it did not.
+    ``backup_error``: why the latest scheduled backup failed, "" if it did not. ``undecided``: how often missed
+    occurrences wait in the docket for a decision; ``dead_wakes``: wakes that are given up unless a person releases
+    them.
     """
 
     epoch: int
@@ -399,6 +401,8 @@ class EngineStatus:
     recovery_error: str = ""
     proven_backup_at: Instant | None = None
     backup_error: str = ""
+    undecided: int = 0
+    dead_wakes: int = 0
 
     @property
     def engine_hold(self) -> HoldRow | None:

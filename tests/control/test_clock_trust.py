@@ -129,4 +129,5 @@ async def test_a_suspend_is_recorded_as_a_gap(folder: Path, clock: ManualClock) 
         clock.suspend(8 * 3_600_000)
         await engine.reconcile_once()
         assert await holds(engine) == []
-        assert [row.kind for row in await engine.journal(limit=1000)][-1] == "clock.suspend"
+        kinds = [row.kind for row in await engine.journal(limit=1000)]
+        assert kinds.count("clock.suspend") == 1

@@ -238,9 +238,10 @@ async def test_what_is_no_schedule_is_refused(
             await call(row.id, actor, reason=" ")
         with pytest.raises(NotFound):
             await call("01K00000000000000000000000", actor, reason="none")
-    backups = await engine.wakes.list_series()
+    await engine.reconcile_once()
+    (own,) = [one for one in await engine.wakes.list_series() if one.id != row.id]
     with pytest.raises(NotFound):
-        await engine.schedules.show(next(one.id for one in backups if one.id != row.id))
+        await engine.schedules.show(own.id)
     assert len(await engine.schedules.listed()) == 1
 
 
