@@ -193,8 +193,8 @@ def _kept_for(age: int | None, since: str) -> str:
 
 def _preview_lines(found: Preview) -> Iterator[Line]:
     yield heading("What there is")
-    yield f"  database {_megabytes(found.database_bytes)}, of which {_megabytes(found.free_bytes)} free; "
-    yield f"  log {_megabytes(found.log_bytes)}, copies {_megabytes(found.copies_bytes)}"
+    yield f"  database {_megabytes(found.database_bytes)}, of which {_megabytes(found.free_bytes)} free"
+    yield f"  log {_megabytes(found.log_bytes)}, backups and other copies {_megabytes(found.copies_bytes)}"
     yield f"  {found.blobs:,} kept files, {_megabytes(found.blob_bytes)}; {found.runs:,} run folders"
     yield heading("What would go")
     if found.settings.work_ms is None:

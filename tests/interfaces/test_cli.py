@@ -182,6 +182,9 @@ DECIDING = {
     "budgets.set_limits": ["budget", "set", "root", "--cost", "5", "--reason", "r"],
     "budgets.add_project": ["budget", "add", "mine", "--reason", "r"],
     "budgets.remove_project": ["budget", "remove", "project:mine", "--reason", "r"],
+    "retention.set": ["retention", "settings", "--work", "90d"],
+    "retention.set_by_itself": ["retention", "settings", "--daily"],
+    "retention.run": ["retention", "run", "--yes"],
 }
 
 
