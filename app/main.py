@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from app import event_loop
 from app.alerts import Alert
 from app.crash import LAST_CRASH_FILE, Faults, log_folder
-from app.first_start import open_scratch_workspace
+from app.guide import guided_tour, take_up_tour
 from app.memory import set_start_aside
 from app.options import Options
 from app.session import Session
@@ -251,7 +251,9 @@ async def _until_quit(
     window.show()
     window.go_to_page(window.current_page)
     if is_first_start:
-        session.spawn(open_scratch_workspace(window, session), "first start")
+        session.spawn(guided_tour(window, session), "first start")
+    else:
+        session.spawn(take_up_tour(window, session), "go on with the tour")
     try:
         await window.quit_asked.wait()
         await _say_stopping(session)

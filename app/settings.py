@@ -98,6 +98,35 @@ class Settings:
     def told_about_tray(self, value: bool) -> None:
         self._set_flag("window/told_about_tray", value)
 
+    @property
+    def tour_step(self) -> str:
+        """The key of the step of the guided tour that is under way, or ``""``."""
+        return str(self._store.value("tour/step", ""))
+
+    @tour_step.setter
+    def tour_step(self, value: str) -> None:
+        self._store.setValue("tour/step", value)
+
+    @property
+    def tour_epoch(self) -> int:
+        """The engine's epoch in which that step began; 0 if it is not known."""
+        kept = str(self._store.value("tour/epoch", ""))
+        return int(kept) if kept.isdecimal() else 0
+
+    @tour_epoch.setter
+    def tour_epoch(self, value: int) -> None:
+        self._store.setValue("tour/epoch", value)
+
+    @property
+    def tour_folder(self) -> Path | None:
+        """The scratch workspace of the tour."""
+        kept = str(self._store.value("tour/folder", ""))
+        return Path(kept) if kept else None
+
+    @tour_folder.setter
+    def tour_folder(self, value: Path) -> None:
+        self._store.setValue("tour/folder", str(value))
+
     def state(self, name: str) -> QByteArray:
         """The saved state of a window part (geometry, splitter, header), or an empty array."""
         value = self._store.value(f"state/{name}")

@@ -15,10 +15,11 @@ def keep_layout(settings: Settings, page: str, view: QWidget) -> None:
     A division that keeps itself under a name of its own (`app.panels.rows.split`) is left alone. A table is known
     by its accessible name and its number of columns: with another number nothing old is applied.
     """
-    for table in (*view.findChildren(QTableView), *view.findChildren(QTreeView)):
-        header = table.horizontalHeader() if isinstance(table, QTableView) else table.header()
-        if table.accessibleName() and not header.isHidden():
-            name = f"columns/{page}/{table.accessibleName()}/{header.count()}"
+    heads = [(table.accessibleName(), table.horizontalHeader()) for table in view.findChildren(QTableView)]
+    heads += [(tree.accessibleName(), tree.header()) for tree in view.findChildren(QTreeView)]
+    for table, header in heads:
+        if table and not header.isHidden():
+            name = f"columns/{page}/{table}/{header.count()}"
             kept = settings.state(name)
             if not kept.isEmpty():
                 header.restoreState(kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.first_start import open_scratch_workspace
+from app.guide import guided_tour
 from app.panels.budgets import PAGE as BUDGETS
 from app.panels.clock import PAGE as CLOCK
 from app.panels.evidence import PAGE as EVIDENCE
@@ -43,4 +43,4 @@ def registered_extras() -> Extras:
         ),
         Entry("Scheduled backups…", "Have backups made by themselves", "", schedule_backups),
     )
-    return Extras(new_work_order, import_work_orders, open_scratch_workspace, data)
+    return Extras(new_work_order, import_work_orders, guided_tour, data)

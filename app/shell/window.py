@@ -99,6 +99,8 @@ class MainWindow(QMainWindow):
         middle.addWidget(self.rail)
         middle.addWidget(self.stack, 1)
         outer.addLayout(middle, 1)
+        self._below = column()
+        outer.addLayout(self._below)
         outer.addWidget(self.foot)
         self.setCentralWidget(body)
         self.rail.chosen.connect(self.open_page)
@@ -287,6 +289,11 @@ class MainWindow(QMainWindow):
             self.stack.addWidget(made)
             keep_layout(self.session.settings, key, made)
         return self._views[key]
+
+    def place_below(self, widget: QWidget) -> None:
+        """Put something between the page and the foot line, over the whole width."""
+        self._below.addWidget(widget)
+        widget.show()
 
     @property
     def current_page(self) -> str:

@@ -35,6 +35,7 @@ QPushButton[role="danger"] {{ color: {bad}; }}
 QPushButton[role="danger"]:disabled {{ color: {muted}; }}
 QPushButton[role="quiet"] {{ background: transparent; border-color: transparent; color: {accent}; }}
 QPushButton[role="quiet"]:hover {{ border-color: {border}; }}
+QPushButton[role="quiet"]:disabled {{ color: {muted}; }}
 QPushButton[role="quiet"]:focus {{ border: 2px solid {accent}; }}
 
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QComboBox, QDateTimeEdit {{ background: {surface};
@@ -116,6 +117,7 @@ QFrame[surface="foot"] {{ background: {surface}; border: none; border-top: 1px s
 QFrame[surface="rail"], QFrame[surface="side"] {{ background: {surface}; border: none;
   border-right: 1px solid {border}; }}
 QFrame[surface="rule"] {{ background: {border}; border: none; max-height: 1px; min-height: 1px; }}
+QFrame[surface="guide"] {{ background: {select}; border: none; border-top: 2px solid {accent}; }}
 QFrame[surface="alert-warn"] {{ background: {warn_back}; border: none; border-bottom: 1px solid {border}; }}
 QFrame[surface="alert-bad"] {{ background: {bad_back}; border: none; border-bottom: 1px solid {border}; }}
 QFrame[surface="alert-unknown"] {{ background: {unknown_back}; border: none;

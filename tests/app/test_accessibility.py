@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.alerts import Alert
-from app.first_start import open_scratch_workspace
+from app.guide import guided_tour
 from app.main import open_console
 from app.shell.rail import RailButton
 from app.shell.window import MainWindow
@@ -75,7 +75,7 @@ def role_of(control: QWidget) -> QAccessible.Role:
 
 async def each_page(window: MainWindow) -> dict[str, QWidget]:
     """All pages, opened once, settled and filled."""
-    await open_scratch_workspace(window, window.session)
+    await guided_tour(window, window.session)
     session = window.session
     await until(lambda: session.status is not None and session.status.pending_approvals == 7)
     pages: dict[str, QWidget] = {}
@@ -182,18 +182,20 @@ async def test_tab_goes_as_one_reads(qapp: QApplication, folder: Path) -> None:
         window.activateWindow()
         await until(window.isActiveWindow)
         await each_page(window)
+        window.session.alerts.show(Alert("news", "Something to know.", dismissable=True))
         window.go_to_page("inbox")
         await window.session.settled(1.0)
         names = [stop.accessibleName() for stop in stops(window)]
         wanted = [
             "New work order",
-            "Dismiss: Welcome. 7 harmless dispatches wait in the inbox.",
+            "Dismiss: Something to know.",
             "Inbox, 7",
             "Requests that wait for you, oldest first",
             next(name for name in names if name.startswith("Command, ")),
             "Show the 6 variables that every child gets",
             "Also approve its validation",
             "Reject",
+            "End tour",
         ]
         places = [names.index(name) for name in wanted]
         assert places == sorted(places)

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app import main
-from app.first_start import open_scratch_workspace
+from app.guide import guided_tour
 from app.main import open_console, take_screenshots
 from app.options import Options
 from app.session import Session
@@ -93,14 +93,14 @@ async def test_commands_reach_the_real_engine(qapp: QApplication, folder: Path) 
 async def test_the_first_start_brings_harmless_work(qapp: QApplication, folder: Path) -> None:
     async with open_console(qapp, folder) as window:
         window.show()
-        await open_scratch_workspace(window, window.session)
+        await guided_tour(window, window.session)
         await until(
             lambda: window.session.status is not None and window.session.status.pending_approvals == 7
         )
         assert window.session.status is not None
         assert window.session.status.running == 0, "nothing runs unapproved"
-        assert [alert.key for alert in window.session.alerts.shown()] == ["welcome"]
-        await open_scratch_workspace(window, window.session)
+        assert window.session.alerts.shown() == (), "the tour says what there is"
+        await guided_tour(window, window.session)
         assert (folder / "scratch workspace 2" / "README.md").exists(), "the tour may be taken again"
 
 

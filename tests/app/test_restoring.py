@@ -31,7 +31,7 @@ def _no_scratch_work(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(*_: object) -> None:
         return
 
-    monkeypatch.setattr(main, "open_scratch_workspace", nothing)
+    monkeypatch.setattr(main, "guided_tour", nothing)
 
 
 @pytest.fixture
