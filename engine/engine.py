@@ -162,7 +162,6 @@ class Engine:
         self.backups = Backups(storage, clock, authorize)
         self.agents = Agents(storage, authorize, self._write)
         self.budgets = Budgets(storage, self._write, authorize)
-        self._scheduled = ScheduledBackups(self.backups, storage, clock, lambda: clock.trusted)
         self._coordinator = Coordinator(
             storage,
             clock,
@@ -188,6 +187,7 @@ class Engine:
         )
         self._presence = Presence(storage, clock)
         self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
+        self._scheduled = ScheduledBackups(self.backups, storage, clock, self.wakes)
         self.schedules = Schedules(storage, self.wakes, self.check, self.submit, authorize)
         self.retention = Retention(
             storage,
@@ -244,12 +244,12 @@ class Engine:
         await self._clock_keeper.look()
         await self._worker.register(epoch)
         self._automatic = automatic
+        await self._scheduled.begin()
         if automatic:
             await self._presence.tick(epoch)
             self._coordinator.start()
             self._worker.start()
             await self.wakes.start()
-            self._scheduled.start()
 
     async def finish(self) -> None:
         """Start nothing more and wait until what runs has ended; if cancelled, work goes on as before."""
@@ -268,7 +268,6 @@ class Engine:
         self._unsubscribe()
         try:
             await self.wakes.stop(STOP_LIMIT)
-            await self._scheduled.stop()
             await self._coordinator.stop()
             await self._worker.stop()
             if not self._coordinator.superseded:

@@ -6,8 +6,6 @@ import asyncio
 import json
 import logging
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +14,26 @@ from engine.actors import ENGINE, Actor
 from engine.backup.backups import Backups
 from engine.backup.proof import last_proof
 from engine.backup.taking import UNFINISHED
-from engine.clock import LONGEST_SLEEP_MS, Clock
+from engine.clock import Clock
+from engine.control.alarm import BACKUP_KIND, BACKUP_RETRY_KIND
 from engine.errors import BackupNotGood, InvalidValue, PraxisError
 from engine.instants import Instant, format_instant, parse_instant, require_batch, require_duration
 from engine.storage import Rx, Storage, Subject, Tx
+from engine.wakes import NO_LIMIT, AlarmClock, Wake, external
+from engine.wakes.recurrence import rule_from_json
+from engine.wakes.requests import ScheduleAsked
+from engine.wakes.values import SERIES_LIVE
 
 SHORTEST_MS = 60_000
+LONGEST_MS = 366 * 86_400_000
 RETRY_MS = 15 * 60_000
 """After a failure it is tried again this soon, or at the next turn if that is sooner."""
 
+WORKSPACE = "backups"
+SESSION = "backups"
+"""The engine's own session: with it the engine may end the series that it booked."""
+
+_OURS = ScheduleAsked(workspace=WORKSPACE, session=SESSION, actor=ENGINE, lane="backups")
 _SCHEDULE, _LAST_RUN, _MADE = "backup_schedule", "backup_last_run", "backup_scheduled"
 _SUBJECT = Subject("backup", "schedule")
 _log = logging.getLogger(__name__)
@@ -43,6 +52,8 @@ class BackupSchedule:
         require_batch(self.keep, "keep")
         if self.every_ms < SHORTEST_MS:
             raise InvalidValue("Backups are made at most once a minute.", do="Give a minute or more.")
+        if self.every_ms > LONGEST_MS:
+            raise InvalidValue("Backups are made at least once a year.", do="Give 366 days or less.")
         if self.place and not Path(self.place).is_absolute():
             raise InvalidValue(f"{self.place!r} is not a whole path.", do="Name the folder from its root.")
 
@@ -101,61 +112,79 @@ def record_run(tx: Tx, path: str, error: str, *, now: Instant) -> tuple[str, ...
 
 
 def due_at(schedule: BackupSchedule, last: LastRun | None) -> Instant | None:
-    """When the next backup is due; None means at once."""
+    """When the next backup is due by the latest one; None means at once."""
     if last is None:
         return None
     return last.at + (min(schedule.every_ms, RETRY_MS) if last.error else schedule.every_ms)
 
 
 class ScheduledBackups:
-    """Makes the scheduled backups of one open data folder, one at a time."""
+    """Makes the scheduled backups of one open data folder, one at a time, as a series of the alarm clock.
 
-    def __init__(self, backups: Backups, storage: Storage, clock: Clock, trusted: Callable[[], bool]) -> None:
+    The series is booked from the schedule, and nobody else changes it. The first backup, and one that is tried
+    again after a failure, have wakes of their own beside it.
+    """
+
+    def __init__(self, backups: Backups, storage: Storage, clock: Clock, wakes: AlarmClock) -> None:
         self._backups = backups
         self._storage = storage
         self._clock = clock
-        self._trusted = trusted
-        self._task: asyncio.Task[None] | None = None
-        self._known = False
-        self._schedule: BackupSchedule | None = None
-        self._last: LastRun | None = None
+        self._wakes = wakes
+        self._runs = 0
+        for kind in (BACKUP_KIND, BACKUP_RETRY_KIND):
+            wakes.register(kind, external(self._fire, time_limit=NO_LIMIT))
 
-    def start(self) -> None:
-        """Begin to look whether a backup is due."""
-        self._task = asyncio.create_task(self._repeat(), name="scheduled backups")
-
-    async def stop(self) -> None:
-        """Stop; a backup under way is taken away again."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+    async def begin(self) -> None:
+        """See to it that the series is as the schedule says; also after a kill between the two."""
+        schedule = await self._storage.read(read_schedule)
+        wanted = None if schedule is None else schedule.every_ms
+        found = False
+        for series in await self._wakes.list_series(WORKSPACE, states=SERIES_LIVE):
+            if not found and rule_from_json(series.rule).shortest_period() == wanted:
+                found = True
+            else:
+                await self._wakes.cancel_series(series.id, ENGINE, workspace=WORKSPACE, session=SESSION)
+        if schedule is not None and not found:
+            due = due_at(schedule, await self._storage.read(read_last_run))
+            await self._wakes.schedule(
+                **_OURS, kind=BACKUP_KIND, at=self._clock.now() if due is None else due
+            )
+            await self._wakes.schedule(**_OURS, kind=BACKUP_KIND, every=schedule.every_ms)
 
     async def set(self, schedule: BackupSchedule | None, actor: Actor) -> None:
         """Put a schedule in force, or end it with None. The first backup is made at once."""
+        for series in await self._wakes.list_series(WORKSPACE, states=SERIES_LIVE):
+            await self._wakes.cancel_series(series.id, ENGINE, workspace=WORKSPACE, session=SESSION)
         await self._storage.write(set_schedule, schedule, actor, control=True)
-        self._known = False
+        await self.begin()
 
     async def run_due(self) -> bool:
-        """Make a backup if one is due, prove it, and remove those that are too many; whether one was due.
+        """Let the alarm clock fire what is due now; whether a scheduled backup was among it."""
+        before = self._runs
+        await self._wakes.run_due()
+        return self._runs > before
 
-        What goes wrong is recorded and alarmed, not raised. By a distrusted clock nothing is due (E-32).
+    async def _fire(self, wake: Wake) -> None:
+        """Make a backup, prove it, and remove those that are too many.
+
+        What goes wrong is recorded and alarmed, not raised, and tried again. Nothing is made when the schedule has
+        ended, and nothing again when a backup ended after this one was due.
         """
-        if not self._known:
-            self._schedule = await self._storage.read(read_schedule)
-            self._last = await self._storage.read(read_last_run)
-            self._known = True
-        if self._schedule is None or not self._trusted():
-            return False
-        due = due_at(self._schedule, self._last)
-        if due is not None and self._clock.now() < due:
-            return False
-        path, error = await self._make(self._schedule)
+        schedule, last = await self._storage.read(_state)
+        assert wake.due_at is not None
+        settled = last is not None and last.at >= wake.due_at
+        if (
+            schedule is None
+            or settled
+            or (wake.kind == BACKUP_RETRY_KIND and (last is None or not last.error))
+        ):
+            return
+        path, error = await self._make(schedule)
+        self._runs += 1
         surplus = await self._storage.write(record_run, path, error)
-        self._known = False
         await asyncio.to_thread(_remove, surplus, self._storage.instance_id)
-        return True
+        if error and schedule.every_ms > RETRY_MS:
+            await self._wakes.schedule(**_OURS, kind=BACKUP_RETRY_KIND, in_=RETRY_MS, coalesce=True)
 
     async def _make(self, schedule: BackupSchedule) -> tuple[str, str]:
         path = ""
@@ -171,13 +200,9 @@ class ScheduledBackups:
             return path, str(error)
         return path, ""
 
-    async def _repeat(self) -> None:
-        while True:
-            try:
-                await self.run_due()
-            except PraxisError:
-                _log.exception("Whether a backup is due could not be found out; it is tried again.")
-            await self._clock.sleep(LONGEST_SLEEP_MS)
+
+def _state(rx: Rx) -> tuple[BackupSchedule | None, LastRun | None]:
+    return read_schedule(rx), read_last_run(rx)
 
 
 def _remove(paths: tuple[str, ...], instance: str) -> None:

@@ -33,7 +33,10 @@ STOP_LIMIT = "1s"
 
 WAKE_SETTINGS = WakeSettings(clean_up_every_ms=DAY_MS)
 
-OWN_KINDS = frozenset({TASK_WAKE_UP, CLEAN_UP_KIND})
+BACKUP_KIND = "backup.run"
+BACKUP_RETRY_KIND = "backup.retry"
+
+OWN_KINDS = frozenset({TASK_WAKE_UP, CLEAN_UP_KIND, BACKUP_KIND, BACKUP_RETRY_KIND})
 """Kinds that the engine books for itself: nobody cancels, pauses or changes them but what they are for."""
 
 R = TypeVar("R")

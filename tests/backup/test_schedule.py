@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from engine.actors import Actor
-from engine.backup.schedule import RETRY_MS, BackupSchedule
+from engine.backup.schedule import RETRY_MS, WORKSPACE, BackupSchedule, record_run, set_schedule
 from engine.clock import ManualClock
 from engine.engine import Engine
 from engine.errors import InvalidValue, Unauthorized
+from engine.wakes import CancelResult
+from engine.wakes.recurrence import rule_from_json
+from engine.wakes.values import SERIES_LIVE
 
 HOUR = 3_600_000
 
@@ -118,7 +121,14 @@ async def test_a_schedule_survives_and_an_automatic_engine_keeps_it(
 
 
 async def test_what_is_no_schedule_is_refused(engine: Engine, agent: Actor) -> None:
-    for every, keep, place in ((59_999, 1, ""), (HOUR, 0, ""), (HOUR, 1, "relative"), (-1, 1, "")):
+    year = 366 * 24 * HOUR
+    for every, keep, place in (
+        (59_999, 1, ""),
+        (year + 1, 1, ""),
+        (HOUR, 0, ""),
+        (HOUR, 1, "relative"),
+        (-1, 1, ""),
+    ):
         with pytest.raises(InvalidValue):
             BackupSchedule(every, keep, place)
     with pytest.raises(Unauthorized):
@@ -134,3 +144,57 @@ async def test_one_that_somebody_removed_is_no_trouble(
     clock.advance(HOUR)
     assert await engine.back_up_if_due()
     assert (await engine.status()).backup_error == ""
+
+
+async def test_the_series_follows_the_schedule_and_nobody_else_changes_it(
+    engine: Engine, clock: ManualClock, actor: Actor
+) -> None:
+    """One series at a time, of the engine's own; a person ends it through the schedule."""
+    await engine.schedule_backups(BackupSchedule(HOUR, 1), actor)
+    await engine.schedule_backups(BackupSchedule(2 * HOUR, 1), actor)
+    (series,) = await engine.wakes.list_series(WORKSPACE, states=SERIES_LIVE)
+    assert str(rule_from_json(series.rule)) == "every 2h"
+    assert await engine.wakes.cancel_series(series.id, actor) is CancelResult.UNAUTHORIZED
+    with pytest.raises(Unauthorized):
+        await engine.wakes.pause_series(series.id, actor)
+    assert await engine.back_up_if_due()
+    assert len(await engine.backups.listed()) == 1
+    await engine.schedule_backups(None, actor)
+    assert await engine.wakes.list_series(WORKSPACE, states=SERIES_LIVE) == ()
+
+
+async def test_a_schedule_of_before_the_wakes_gets_its_series_and_keeps_its_turn(
+    folder: Path, clock: ManualClock, actor: Actor
+) -> None:
+    """So does one whose process was killed between schedule and series."""
+    engine = await Engine.open(folder, clock=clock, automatic=False)
+    await engine._storage.write(set_schedule, BackupSchedule(HOUR, 2), actor)
+    await engine._storage.write(record_run, "", "")
+    await engine.close()
+    clock.advance(HOUR // 2)
+    engine = await Engine.open(folder, clock=clock, automatic=False)
+    try:
+        assert not await engine.back_up_if_due()
+        clock.advance(HOUR // 2)
+        assert await engine.back_up_if_due()
+        assert not await engine.back_up_if_due()
+    finally:
+        await engine.close()
+
+
+async def test_after_downtime_there_is_one_and_the_grid_goes_on(
+    folder: Path, clock: ManualClock, actor: Actor
+) -> None:
+    engine = await Engine.open(folder, clock=clock, automatic=False)
+    await engine.schedule_backups(BackupSchedule(HOUR, 9), actor)
+    assert await engine.back_up_if_due()
+    await engine.close()
+    clock.advance(50 * HOUR + HOUR // 2)
+    engine = await Engine.open(folder, clock=clock, automatic=False)
+    try:
+        assert await engine.back_up_if_due()
+        assert len(await engine.backups.listed()) == 2
+        clock.advance(HOUR // 2)
+        assert await engine.back_up_if_due()
+    finally:
+        await engine.close()
