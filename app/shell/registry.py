@@ -18,6 +18,7 @@ from app.wizards.backup_schedule import schedule_backups
 from app.wizards.import_work_orders import import_work_orders
 from app.wizards.new_work_order import new_work_order
 from app.wizards.restore import restore_backup
+from app.wizards.retention import keep_or_remove
 
 
 def registered_pages() -> tuple[Page, ...]:
@@ -42,5 +43,6 @@ def registered_extras() -> Extras:
             rehearse_restore,
         ),
         Entry("Scheduled backups…", "Have backups made by themselves", "", schedule_backups),
+        Entry("Retention…", "See what is old, and say how long it is kept", "", keep_or_remove),
     )
     return Extras(new_work_order, import_work_orders, guided_tour, data)

@@ -114,6 +114,8 @@ class ConfirmRestore(Question):
         facts.add("Would be lost", _lost(comparison), tone=Tone.WARN if comparison.rows_lost else None)
         if comparison.effect_count:
             facts.add("Happened since", _since(comparison), tone=Tone.UNKNOWN)
+        if comparison.removed_count:
+            facts.add("Removed since", _removed_text(comparison), tone=Tone.WARN)
         if comparison.new_schema:
             facts.add("Cannot be in it", f"what came later: {', '.join(comparison.new_schema)}")
         self.body.addWidget(facts)
@@ -185,6 +187,15 @@ def _since(found: Comparison) -> str:
         else f"{number(found.effect_count)} attempts were started"
     )
     return f"{attempts} after the backup. A restore forgets that; the effects stay."
+
+
+def _removed_text(found: Comparison) -> str:
+    names = ", ".join(f"WO-{one}" for one in found.removed[:8])
+    more = f" and {number(found.removed_count - 8)} more" if found.removed_count > 8 else ""
+    return (
+        f"{count_text(found.removed_count, 'work order')} that ended after the backup ({names}{more}); "
+        "you decide before anything of that is asked again"
+    )
 
 
 def _details(found: Comparison, times: Times) -> Iterator[str]:

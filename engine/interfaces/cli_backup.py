@@ -410,6 +410,12 @@ def _comparison_lines(found: Comparison) -> Iterator[Line]:
             yield f"    WO-{effect.number} {effect.purpose.lower()} at {at(effect.started_at)}: {effect.state}"
         if found.effect_count > LISTED:
             yield f"    … and {found.effect_count - LISTED} more"
+    if found.removed_count:
+        names = ", ".join(f"WO-{number}" for number in found.removed[:LISTED])
+        more = f" and {found.removed_count - LISTED} more" if found.removed_count > LISTED else ""
+        yield Text(
+            f"Ended since, and removed by retention: {names}{more}. You decide about them first.", "yellow"
+        )
     if found.new_schema:
         yield f"The backup is older and cannot hold what came with: {', '.join(found.new_schema)}"
 
