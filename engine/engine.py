@@ -35,8 +35,9 @@ from engine.control.downtime import Presence
 from engine.control.holds import Node
 from engine.control.proofs import Proof, keep_proofs
 from engine.dispatch import approvals, budgets
-from engine.dispatch.approvals import ask_approval, expire_approvals
+from engine.dispatch.approvals import expire_approvals
 from engine.dispatch.delivery import settle_abandoned_attempts
+from engine.dispatch.grants import ask, expire_grants
 from engine.dispatch.planning import Planner, lane_of, read_secret_key
 from engine.dispatch.steps import step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order
@@ -54,6 +55,7 @@ from engine.execution.since import (
     Since,
     compare_file,
 )
+from engine.granting import Grants
 from engine.instants import Instant
 from engine.policy import Authorize, Right, person_decides
 from engine.retention import Retention
@@ -162,6 +164,7 @@ class Engine:
         self.backups = Backups(storage, clock, authorize)
         self.agents = Agents(storage, authorize, self._write)
         self.budgets = Budgets(storage, self._write, authorize)
+        self.grants = Grants(storage, clock, self._write, authorize)
         self._coordinator = Coordinator(
             storage,
             clock,
@@ -170,6 +173,7 @@ class Engine:
                 Duty(recover_abandoned_claims, settings.recovery_batch, recovers=True),
                 Duty(drain_due_wakeups, settings.wakeup_batch),
                 Duty(expire_approvals, settings.recovery_batch),
+                Duty(expire_grants, settings.recovery_batch),
                 Duty(workflow.finish_cancelled_orders, settings.recovery_batch),
             ),
             self._look,
@@ -397,7 +401,7 @@ class Engine:
         planned = await asyncio.to_thread(self._planner.plan, step)
         approval_id = await self._write(
             partial(
-                ask_approval,
+                ask,
                 previous_id=asked.approval_id if asked else None,
                 differences=asked.changes(planned) if asked else (),
             ),

@@ -71,6 +71,16 @@ class ApprovalState(StrEnum):
     CONSUMED = "CONSUMED"
 
 
+class GrantState(StrEnum):
+    """Where a standing grant stands (E-42a). VOID: by drift, a restore, or a distrusted clock."""
+
+    LIVE = "LIVE"
+    USED_UP = "USED_UP"
+    EXPIRED = "EXPIRED"
+    REVOKED = "REVOKED"
+    VOID = "VOID"
+
+
 class AttemptState(StrEnum):
     """Where an authorised execution stands. EXECUTED: a definite outcome was observed, not yet settled."""
 
@@ -129,6 +139,7 @@ class NodeKind(StrEnum):
 
 
 _W, _T, _A, _P, _C = WorkOrderState, TaskState, AttemptState, ApprovalState, ClaimState
+_G = GrantState
 
 WORK_ORDER_TRANSITIONS: Mapping[WorkOrderState, frozenset[WorkOrderState]] = {
     _W.ACTIVE: frozenset({_W.AWAITING_ACCEPTANCE, _W.DECISION_NEEDED, _W.CANCELLING, _W.CANCELLED}),
@@ -166,6 +177,15 @@ APPROVAL_TRANSITIONS: Mapping[ApprovalState, frozenset[ApprovalState]] = {
     _P.EXPIRED: frozenset(),
     _P.CHANGED: frozenset(),
     _P.CONSUMED: frozenset(),
+}
+
+GRANT_TRANSITIONS: Mapping[GrantState, frozenset[GrantState]] = {
+    _G.LIVE: frozenset({_G.USED_UP, _G.EXPIRED, _G.REVOKED, _G.VOID}),
+    # What a used-up grant approved and nothing has used yet can still be taken back.
+    _G.USED_UP: frozenset({_G.REVOKED, _G.VOID}),
+    _G.EXPIRED: frozenset(),
+    _G.REVOKED: frozenset(),
+    _G.VOID: frozenset(),
 }
 
 ATTEMPT_TRANSITIONS: Mapping[AttemptState, frozenset[AttemptState]] = {

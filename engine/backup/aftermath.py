@@ -15,6 +15,7 @@ from engine.control.agents import revoke_all
 from engine.control.holds import ENGINE_NODE_ID, WHOLE_ENGINE, place_hold
 from engine.dispatch.approvals import end_approval, require_reason
 from engine.dispatch.delivery import mark_unknown
+from engine.dispatch.grants import void_all
 from engine.dispatch.restores import RESTORE_SUBJECT
 from engine.errors import WrongState
 from engine.instants import Instant
@@ -74,6 +75,7 @@ def make_safe(
     while len(recover_abandoned_claims(tx, epoch, _BATCH, now=now)) == _BATCH:
         pass
     unknown = _in_flight_unknown(tx, present, now)
+    void_all(tx, "the data was restored from a backup", now)
     void = _void_approvals(tx, now)
     asked = _ask_person(tx, present, now)
     revoke_all(tx, ENGINE, "void: the data was restored from a backup", now=now)

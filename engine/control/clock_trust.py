@@ -9,6 +9,7 @@ from engine.actors import ENGINE, Actor
 from engine.clock_watch import SAMPLES_WANTED, Anomaly, AnomalyKind, Reading
 from engine.control.holds import ENGINE_NODE_ID
 from engine.dispatch.approvals import require_reason
+from engine.dispatch.grants import void_all
 from engine.errors import Refused
 from engine.ids import new_id
 from engine.instants import Instant, format_instant
@@ -161,6 +162,7 @@ def _distrust(tx: Tx, anomaly: Anomaly, now: Instant) -> None:
     if _clock_hold(tx) is not None:
         return
     reason = anomaly_sentence(anomaly.kind, anomaly.size_ms)
+    void_all(tx, "the clock was distrusted", now)
     hold_id = new_id(now)
     tx.run(
         """INSERT INTO hold(id, node_kind, node_id, kind, reason, actor_kind, actor, placed_at)

@@ -13,6 +13,7 @@ from engine.actors import ENGINE, Actor, ActorKind
 from engine.dispatch.approvals import Sealed, approval_row, consume, end_approval, mark_changed
 from engine.dispatch.budgets import reserve
 from engine.dispatch.differences import Difference
+from engine.dispatch.grants import answer, require_in_force
 from engine.errors import Drifted, GateClosed
 from engine.ids import new_id
 from engine.instants import Instant, format_instant
@@ -59,6 +60,7 @@ def admit(
             do="Ask for approval again.",
             gate="approval",
         )
+    require_in_force(tx, approval["id"], now)
     if approval["seal"] != observed_seal:
         raise Drifted(
             "What would run now is not what was approved.",
@@ -163,7 +165,9 @@ def refuse_drifted(
         reason="changed since approved",
         approval_id=None,
     )
-    return mark_changed(tx, approval, sealed, differences, life_ms, now=now)
+    asked = mark_changed(tx, approval, sealed, differences, life_ms, now=now)
+    answer(tx, asked, now=now)
+    return asked
 
 
 def refuse_unplannable(

@@ -208,6 +208,9 @@ def expire_approvals(tx: Tx, epoch: int, limit: int = 100, *, now: Instant) -> t
     )
     for row in rows:
         end_approval(tx, row, ApprovalState.EXPIRED, ENGINE, "its time ended", now)
+        if _by_grant(tx, row):
+            # Only the standing grant has ended; the engine asks again, and now a person looks.
+            continue
         _need_decision(
             tx, row, f"The request for approval expired at {format_instant(row['expires_at'])}.", now
         )
@@ -429,6 +432,17 @@ def _require_open(tx: Tx, row: sqlite3.Row, now: Instant) -> None:
             do="Ask again; the plan is then sealed afresh.",
             found=row["state"],
         )
+
+
+def _by_grant(tx: Tx, approval: sqlite3.Row) -> bool:
+    """Whether an approval, or the one that covered it, was given by a standing grant."""
+    return (
+        approval["state"] == ApprovalState.APPROVED
+        and tx.one(
+            "SELECT 1 FROM grant_use WHERE approval_id IN (?, ?)", (approval["id"], approval["covered_by"])
+        )
+        is not None
+    )
 
 
 def _need_decision(tx: Tx, approval: sqlite3.Row, reason: str, now: Instant) -> None:

@@ -120,6 +120,22 @@ def what_runs(argv: tuple[str, ...], *known_as: str) -> Script | Module | None:
     return None
 
 
+def is_interpreter(*names: str) -> bool:
+    """Whether one of these names of a program is that of an interpreter or a shell that this module knows."""
+    return any(
+        _is(name, known)
+        for name in names
+        if name
+        for interpreter in _INTERPRETERS
+        for known in interpreter.names
+    )
+
+
+def is_env(*names: str) -> bool:
+    """Whether one of these names of a program is that of ``env``."""
+    return any(_is(name, "env") for name in names if name)
+
+
 def program_behind_env(argv: tuple[str, ...]) -> tuple[str, int] | None:
     """Give the program that ``env`` would start and its place in argv, or None if argv is no such command."""
     if not _is(argv[0], "env"):

@@ -69,9 +69,9 @@ def covering_approval(
 ) -> str | None:
     """The approval that covers a correction whose rule asks for no new one, None if it has to be asked for.
 
-    It is the newest unexpired one that a person gave for a step of the same work order with the very same
-    program, argv, inputs, environment, limits and criteria. The workspace must be as the failed validation left
-    it, and this must be the first request for this task: what has drifted once is for a person.
+    It is the newest unexpired one that a person, and no standing grant, gave for a step of the same work order
+    with the very same program, argv, inputs, environment, limits and criteria. The workspace must be as the failed
+    validation left it, and this must be the first request for this task: what has drifted once is for a person.
     """
     if planned.prepared.plan.state != left or rx.one("SELECT 1 FROM approval WHERE task_id = ?", (task_id,)):
         return None
@@ -79,6 +79,7 @@ def covering_approval(
     for row in rx.all(
         """SELECT approval.id, approval.plan FROM approval JOIN task ON task.id = approval.task_id
            WHERE approval.work_order_id = ? AND approval.state = 'CONSUMED' AND approval.covered_by IS NULL
+             AND approval.id NOT IN (SELECT approval_id FROM grant_use)
              AND approval.expires_at > ? AND task.purpose IN ('IMPLEMENT', 'CORRECT')
            ORDER BY approval.decided_at DESC, approval.id DESC""",
         (task["work_order_id"], now),

@@ -6,8 +6,9 @@ import json
 import sqlite3
 
 from engine.actors import Actor
-from engine.dispatch.approvals import Sealed, ask_approval
+from engine.dispatch.approvals import Sealed
 from engine.dispatch.budgets import create_scope, project_scope
+from engine.dispatch.grants import ask
 from engine.errors import InvalidValue, NotFound
 from engine.ids import new_id
 from engine.instants import Instant
@@ -79,7 +80,7 @@ def create_work_order(
         now=now,
         due_at=spec.due_at,
     )
-    ask_approval(tx, task_id, sealed, actor, spec.approval_life_ms, now=now)
+    ask(tx, task_id, sealed, actor, spec.approval_life_ms, now=now)
     return work_order_id
 
 

@@ -29,6 +29,7 @@ from engine.interfaces.channel import PROTOCOL_VERSION
 from engine.interfaces.channel_agents import AgentsClient
 from engine.interfaces.channel_budgets import BudgetsClient
 from engine.interfaces.channel_files import ChannelNote, read_note
+from engine.interfaces.channel_grants import GrantsClient
 from engine.interfaces.channel_link import (
     ANSWER_LIMIT_BYTES,
     REQUEST_LIMIT_BYTES,
@@ -245,6 +246,7 @@ class EngineClient:
         self._door = door
         self.agents = AgentsClient(self._call)
         self.budgets = BudgetsClient(self._call)
+        self.grants = GrantsClient(self._call)
         self.retention = RetentionClient(self._call)
 
     async def _call(self, method: str, /, **values: Any) -> Any:

@@ -15,6 +15,7 @@ from engine.budgeting import Budgets
 from engine.control.agents import Agents
 from engine.engine import Engine
 from engine.errors import ChannelError, InvalidValue, Unauthorized
+from engine.granting import Grants
 from engine.interfaces import wire
 from engine.interfaces.own_work import only_its_own
 from engine.interfaces.rights import Right, require_right
@@ -149,6 +150,11 @@ METHODS: Mapping[str, Method] = {
         _method(Budgets.set_limits, Right.DECIDE, part="budgets"),
         _method(Budgets.add_project, Right.DECIDE, part="budgets"),
         _method(Budgets.remove_project, Right.DECIDE, part="budgets"),
+        _method(Grants.give, Right.DECIDE, part="grants"),
+        _method(Grants.revoke, Right.DECIDE, part="grants"),
+        # Who asks is not told what would pass unseen.
+        _method(Grants.listed, Right.DECIDE, part="grants"),
+        _method(Grants.grant, Right.DECIDE, part="grants"),
         _method(Retention.settings, Right.LOOK, part="retention"),
         _method(Retention.set, Right.DECIDE, part="retention"),
         _method(Retention.by_itself, Right.LOOK, part="retention"),

@@ -30,6 +30,7 @@ from engine.interfaces.cli_common import (
     command,
 )
 from engine.interfaces.cli_deciding import add_deciding_commands
+from engine.interfaces.cli_grant import add_grant_commands
 from engine.interfaces.cli_looking import add_looking_commands
 from engine.interfaces.cli_metrics import add_metrics_commands
 from engine.interfaces.cli_output import Output, prepare_streams, shown
@@ -140,6 +141,7 @@ add_receipt_commands(app)
 add_agent_commands(app)
 add_metrics_commands(app)
 add_budget_commands(app)
+add_grant_commands(app)
 add_retention_commands(app)
 app.add_typer(journal_app, name="journal")
 

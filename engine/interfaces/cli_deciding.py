@@ -100,8 +100,8 @@ async def approve(
         session.out.line(line)
     _require_choice(card, with_validation)
     # The folder is free while the person looks; the seal says whether it is still the same plan afterwards.
-    prefix = _read_prefix(session) if seal is None else seal
-    _require_seal(card, prefix)
+    prefix = read_seal_prefix(session, "approve") if seal is None else seal
+    require_seal(card, prefix)
     async with session.client() as client:
         done = await client.approve(
             card.approval_id,
@@ -121,21 +121,23 @@ def _require_choice(card: ApprovalCard, with_validation: bool) -> None:
         )
 
 
-def _read_prefix(session: Session) -> str:
+def read_seal_prefix(session: Session, what: str) -> str:
+    """Have the person type the beginning of the seal that was shown, to ``what`` it; only at a terminal."""
     if session.out.as_json or not sys.stdin.isatty():
         raise InvalidValue(
             "Nothing was approved: there is nobody at a terminal to confirm it.",
             do="Look at the card, then name its seal: --seal and at least its first 8 digits.",
         )
     typed: str = typer.prompt(
-        "To approve, type the first 8 digits of the seal; anything else leaves it as it is",
+        f"To {what}, type the first 8 digits of the seal; anything else leaves it as it is",
         default="",
         show_default=False,
     )
     return typed
 
 
-def _require_seal(card: ApprovalCard, prefix: str) -> None:
+def require_seal(card: ApprovalCard, prefix: str) -> None:
+    """Raise `InvalidValue` or `Drifted` unless ``prefix`` names the card's seal with enough digits."""
     prefix = prefix.strip().lower()
     if len(prefix) < SHORTEST_PREFIX:
         raise InvalidValue(

@@ -119,7 +119,9 @@ def _approval_gate(rx: Rx, task: sqlite3.Row, now: Instant) -> Gate:
     if state in (ApprovalState.PENDING, ApprovalState.APPROVED) and now >= approval["expires_at"]:
         return Gate("approval", False, f"The request expired at {format_instant(approval['expires_at'])}.")
     if state == ApprovalState.APPROVED:
-        return Gate("approval", True, f"Approved by {approval['decided_by']}.")
+        use = rx.one("SELECT 1 FROM grant_use WHERE approval_id = ?", (approval["id"],))
+        how = f" {approval['decision_reason']}" if use is not None else f" by {approval['decided_by']}"
+        return Gate("approval", True, f"Approved{how}.")
     sentences = {
         ApprovalState.PENDING: "Waits for a person's approval.",
         ApprovalState.REJECTED: f"Rejected by {approval['decided_by']}: {approval['decision_reason']}",

@@ -13,11 +13,13 @@ from engine.states import (
     APPROVAL_TRANSITIONS,
     ATTEMPT_TRANSITIONS,
     CLAIM_TRANSITIONS,
+    GRANT_TRANSITIONS,
     TASK_TRANSITIONS,
     WORK_ORDER_TRANSITIONS,
     ApprovalState,
     AttemptState,
     ClaimState,
+    GrantState,
     TaskState,
     WorkOrderState,
     sources,
@@ -41,6 +43,7 @@ TASK: Machine[TaskState] = Machine("task", "Task", TASK_TRANSITIONS)
 CLAIM: Machine[ClaimState] = Machine("claim", "Claim", CLAIM_TRANSITIONS)
 APPROVAL: Machine[ApprovalState] = Machine("approval", "Approval", APPROVAL_TRANSITIONS)
 ATTEMPT: Machine[AttemptState] = Machine("attempt", "Attempt", ATTEMPT_TRANSITIONS)
+GRANT: Machine[GrantState] = Machine("standing_grant", "Grant", GRANT_TRANSITIONS)
 
 
 def transition(tx: Tx, machine: Machine[S], identity: str, to: S, **values: object) -> sqlite3.Row:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from engine.actors import ENGINE
 from engine.clock_watch import WatchedClock
-from engine.dispatch.approvals import Sealed, ask_approval, grant_correction
+from engine.dispatch.approvals import Sealed, grant_correction
 from engine.dispatch.differences import Difference
+from engine.dispatch.grants import ask
 from engine.dispatch.planning import PlannedStep, Planner, Step, reason_of
 from engine.dispatch.steps import covering_approval, step_of_task
 from engine.dispatch.work_orders import work_order_row
@@ -99,7 +100,7 @@ def ask_if_missing(
         "SELECT 1 FROM approval WHERE task_id = ? AND state IN ('PENDING', 'APPROVED')", (task_id,)
     )
     if task["state"] == TaskState.READY and order["state"] == WorkOrderState.ACTIVE and asked is None:
-        ask_approval(tx, task_id, sealed, ENGINE, life_ms, now=now, previous_id=previous, differences=found)
+        ask(tx, task_id, sealed, ENGINE, life_ms, now=now, previous_id=previous, differences=found)
 
 
 def cannot_ask(tx: Tx, task_id: str, reason: str, *, now: Instant) -> None:

@@ -11,6 +11,7 @@ import sqlite3
 from engine.actors import ENGINE, Actor, ActorKind
 from engine.dispatch.approvals import grant_covered
 from engine.dispatch.delivery import attempt_row, mark_unknown
+from engine.dispatch.grants import life_left, still_in_force
 from engine.dispatch.restores import given_before_restore
 from engine.dispatch.work_orders import spec_of, work_order_row
 from engine.errors import InvalidValue, NotFound, WrongState
@@ -228,8 +229,10 @@ def start_validation(tx: Tx, attempt: sqlite3.Row, actor: Actor, now: Instant) -
         approval is not None
         and approval["covers_validation"]
         and not given_before_restore(tx, approval["id"])
+        and still_in_force(tx, approval["id"], now)
     ):
-        grant_covered(tx, approval, task_row(tx, task_id), spec.approval_life_ms, now=now)
+        life_ms = life_left(tx, approval["id"], spec.approval_life_ms, now)
+        grant_covered(tx, approval, task_row(tx, task_id), life_ms, now=now)
     return task_id
 
 

@@ -13,6 +13,7 @@ from engine.scheduling.gates import explain
 from engine.scheduling.tasks import task_row
 from engine.states import ApprovalState, Partition, Purpose
 from engine.storage import Rx
+from engine.views.grants import given_by
 from engine.views.rows import actor_of
 from engine.views.values import ApprovalCard, BudgetLine, DifferenceLine, InboxRow, QuietMeter
 
@@ -93,6 +94,7 @@ def approval_card(rx: Rx, approval_id: str, guarantee: str, now: Instant) -> App
         ),
         alike=tuple(item["id"] for item in alike),
         guarantee=guarantee,
+        grant=given_by(rx, row["id"]),
     )
 
 
@@ -131,7 +133,8 @@ def quiet_meter(rx: Rx, now: Instant) -> QuietMeter:
     """Decisions of the last hour and their median look time."""
     rows = rx.all(
         """SELECT look_ms FROM approval
-           WHERE decided_at > ? AND decided_at <= ? AND covered_by IS NULL""",
+           WHERE decided_at > ? AND decided_at <= ? AND covered_by IS NULL
+             AND id NOT IN (SELECT approval_id FROM grant_use)""",
         (now - HOUR_MS, now),
     )
     looks = [row["look_ms"] for row in rows if row["look_ms"] is not None]

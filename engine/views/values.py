@@ -92,11 +92,22 @@ class DifferenceLine:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenBy:
+    """By which standing grant a request was approved: use ``ordinal`` of ``max_uses``."""
+
+    grant_id: str
+    given_by: str
+    ordinal: int
+    max_uses: int
+
+
+@dataclass(frozen=True, slots=True)
 class ApprovalCard:
     """Everything about one request for approval. ``plan`` is the sealed plan's JSON, secrets by reference.
 
     ``validation_plan`` is the step's own validation when one look may cover both (E-42b). ``differences``
-    compares with the request before it (``previous_id``) if what would run has changed since.
+    compares with the request before it (``previous_id``) if what would run has changed since. ``grant`` is the use of
+    the standing grant that approved it, if one did.
     """
 
     approval_id: str
@@ -127,6 +138,7 @@ class ApprovalCard:
     budget: tuple[BudgetLine, ...]
     alike: tuple[str, ...]
     guarantee: str
+    grant: GivenBy | None = None
 
 
 @dataclass(frozen=True, slots=True)
