@@ -155,6 +155,8 @@ class StandingAlerts:
         _show(alerts, "decision", self._decision(status))
         for key, hold in wanted.items():
             alerts.show(self._held(key, hold))
+        _show(alerts, "docket", self._docket(status))
+        _show(alerts, "dead wakes", self._dead_wakes(status))
         _show(alerts, "recovery", _recovery(status))
         _show(alerts, "superseded", _superseded(status))
         _show(alerts, "scheduled backup", _failed_backup(status))
@@ -255,6 +257,34 @@ class StandingAlerts:
             Tone.LIVE,
             "Show",
             lambda: self._session.open_page("work_orders"),
+            dismissable=True,
+        )
+
+    def _docket(self, status: EngineStatus) -> Alert | None:
+        if not status.undecided:
+            return None
+        one = status.undecided == 1
+        wait = "decision about what was missed waits" if one else "decisions about what was missed wait"
+        return Alert(
+            "docket",
+            f"{status.undecided} {wait} for you.",
+            "A schedule came due while nothing could run. Nothing of it starts before you decide.",
+            Tone.WARN,
+            "Open docket",
+            lambda: self._session.open_page("wakes", "docket"),
+        )
+
+    def _dead_wakes(self, status: EngineStatus) -> Alert | None:
+        if not status.dead_wakes:
+            return None
+        one = status.dead_wakes == 1
+        return Alert(
+            "dead wakes",
+            "1 wake is dead." if one else f"{status.dead_wakes} wakes are dead.",
+            f"{'It' if one else 'Each'} failed too often and is not tried again before you release it.",
+            Tone.BAD,
+            "Show",
+            lambda: self._session.open_page("wakes", "dead"),
             dismissable=True,
         )
 

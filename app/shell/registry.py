@@ -10,6 +10,7 @@ from app.panels.inbox import PAGE as INBOX
 from app.panels.journal import PAGE as JOURNAL
 from app.panels.timeline import PAGE as TIMELINE
 from app.panels.unknown import PAGE as UNKNOWN
+from app.panels.wakes import PAGE as WAKES
 from app.panels.work_orders import PAGE as WORK_ORDERS
 from app.shell.commands import Entry, Extras
 from app.shell.pages import Page
@@ -23,7 +24,7 @@ from app.wizards.retention import keep_or_remove
 
 def registered_pages() -> tuple[Page, ...]:
     """Every page there is. Importing a page costs nothing; it is built when it is first shown."""
-    return (INBOX, WORK_ORDERS, TIMELINE, UNKNOWN, EVIDENCE, BUDGETS, CLOCK, JOURNAL)
+    return (INBOX, WORK_ORDERS, TIMELINE, UNKNOWN, EVIDENCE, WAKES, BUDGETS, CLOCK, JOURNAL)
 
 
 def registered_extras() -> Extras:

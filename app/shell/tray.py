@@ -112,8 +112,14 @@ class Tray(QObject):
                 self._burst.start()
 
     def take_changes(self, changes: Changes) -> None:
-        """Remember which requests came, so that a click on the message opens the very one."""
+        """Remember which requests came, so that a click opens the very one; tell which are about to expire."""
         self._asked |= changes.happened("approval.asked")
+        expiring = tuple(sorted(changes.happened("approval.expiring")))
+        if expiring and not self._window.isActiveWindow():
+            title = (
+                "A request expires soon" if len(expiring) == 1 else f"{len(expiring)} requests expire soon"
+            )
+            self.say(title, "Open the inbox to decide in time.", page="inbox", subjects=expiring)
 
     def say(self, title: str, text: str, *, page: str = "", subjects: tuple[str, ...] = ()) -> None:
         """Show a message at the tray, as far as the desktop lets it; a click on it goes to ``page``."""

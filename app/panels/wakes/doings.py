@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
-from app.panels.wakes.words import CATCH_UP_WORDS, missed_words, series_title, tries, wake_title
+from app.panels.wakes.words import kind_words, missed_words, series_title, tries, wake_title
 from app.session import Session
 from app.widgets import ask_reason
 from engine.errors import PraxisError
-from engine.wakes import AlarmClock, CancelResult, CatchUp, DocketRow, Series, SeriesState, Wake
+from engine.views.docket import Undecided
+from engine.wakes import AlarmClock, CancelResult, CatchUp, Series, SeriesState, Wake
 
 
 class NotDone(PraxisError):
@@ -102,27 +103,24 @@ async def cancel_series(session: Session, alarm: AlarmClock, series: Series, par
         _require(await alarm.cancel_series(series.id, session.actor, reason=reason), "schedule")
 
 
-async def decide(
-    session: Session,
-    alarm: AlarmClock,
-    rows: Sequence[tuple[DocketRow, str]],
-    choice: CatchUp,
-    parent: QWidget,
-) -> None:
-    """Decide about missed occurrences, each given with its schedule's name, with one reason for all."""
-    number = sum(one.missed for one, _ in rows)
-    name = f"“{rows[0][1]}”" if len(rows) == 1 else f"all {len(rows)} schedules"
+async def decide(session: Session, about: Sequence[Undecided], choice: CatchUp, parent: QWidget) -> None:
+    """Decide about missed occurrences, with one reason for all that are given."""
+    number = sum(one.missed for one in about)
+    names = [one.title or kind_words(one.kind) for one in about]
+    name = f"“{names[0]}”" if len(about) == 1 else f"all {len(about)} schedules"
     reason = await ask_reason(
         parent,
-        f"{CATCH_UP_WORDS[choice]}, for {name}?",
+        f"{DECISIONS[choice][0].rstrip('…')}, for {name}?",
         f"{missed_words(number)}. {DECISIONS[choice][1]}",
         action=DECISIONS[choice][0].rstrip("…"),
         danger=choice is CatchUp.NONE,
-        details=[f"{title}: {one.missed} missed" for one, title in rows] if len(rows) > 1 else (),
+        details=[f"{title}: {one.missed} missed" for one, title in zip(about, names, strict=True)]
+        if len(about) > 1
+        else (),
     )
     if reason is not None:
-        for one, _ in rows:
-            await alarm.decide(one.id, choice, session.actor, reason)
+        for one in about:
+            await session.engine.decide_missed(one.id, choice, session.actor, reason=reason)
 
 
 DECISIONS = {

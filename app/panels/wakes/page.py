@@ -43,7 +43,7 @@ class WakesPage(PageView):
         self._tasks = OwnedTasks(session, self)
         self.wakes = WakesPart(session, self._alarm, self._open_series, self._open_docket)
         self.schedules = SchedulesPart(session, self._alarm, self._make_schedule, _can_change)
-        self.docket = DocketPart(session, self._alarm, self._open_series, self._open_wake)
+        self.docket = DocketPart(session, self._open_series, self._open_wake)
         self.figures = FiguresPart(session, self._alarm)
         self._parts: tuple[_Part, ...] = (self.wakes, self.schedules, self.docket, self.figures)
         outer = column(self)

@@ -164,3 +164,17 @@ async def test_strips_never_take_the_focus(window: MainWindow, session: Session)
     field.setFocus()
     session.alerts.show(Alert("a", "Something.", action="Do", pressed=lambda: None))
     assert window.focusWidget() is field
+
+
+async def test_e85_the_docket_and_dead_wakes_are_told_of_until_they_are_settled(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    opened: list[tuple[str, str]] = []
+    session.navigated.connect(lambda page, subject: opened.append((page, subject)))
+    await say(session, fake, undecided=2, dead_wakes=1)
+    assert strips(window) == ["1 wake is dead.", "2 decisions about what was missed wait for you."]
+    press(window.strips, "Open docket")
+    press(window.strips, "Show")
+    assert opened == [("wakes", "docket"), ("wakes", "dead")]
+    await say(session, fake)
+    assert strips(window) == []

@@ -207,3 +207,16 @@ async def test_quitting_is_offered_when_closing(tray: Tray, window: MainWindow, 
     press(await question(), "Quit…")
     await session.settled()
     assert window.quit_asked.is_set()
+
+
+async def test_a_request_that_is_about_to_expire_is_told_of_once(
+    tray: Tray, window: MainWindow, session: Session, fake: FakeEngine, messages: list[str]
+) -> None:
+    window.hide()
+    await say(session, fake)
+    fake.pending = {"A1"}
+    fake.tell(("approval.expiring", "approval", "A1", "W"))
+    await until(lambda: messages)
+    fake.tell(("approval.expiring", "approval", "A2", "W"), ("approval.expiring", "approval", "A3", "W"))
+    await until(lambda: len(messages) == 2)
+    assert messages == ["A request expires soon", "2 requests expire soon"]

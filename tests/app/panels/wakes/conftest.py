@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QDialog, QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from app.panels.rows import refresh
 from app.panels.wakes.page import WakesPage
@@ -86,17 +86,18 @@ class Desk:
             await asyncio.gather(*self.session._tasks, return_exceptions=True)
             await asyncio.sleep(0.005)
 
-    async def decide(self, pressed: QPushButton, action: str, reason: str = "Looked at it.") -> QDialog:
-        """Press a button of the page, give a reason if one is asked for, and confirm."""
+    async def decide(self, pressed: QPushButton, action: str, reason: str = "Looked at it.") -> str:
+        """Press a button of the page, give a reason if one is asked for, and confirm; gives what was asked."""
         pressed.click()
         dialog = await question()
         if field := next(
             (found for found in dialog.findChildren(QPlainTextEdit) if not found.isReadOnly()), None
         ):
             field.setPlainText(reason)
+        said = dialog.accessibleDescription()
         press(dialog, action)
         await self.settle()
-        return dialog
+        return said
 
     def shown(self, widget: QWidget) -> str:
         """Everything that a part says."""
