@@ -28,14 +28,22 @@ _NOTE_PAUSE_SECONDS = 0.02
 
 
 if sys.platform == "win32":
+    import ctypes
     import msvcrt
 
+    # Not msvcrt.locking, which does the same by way of a C runtime that need not say why it failed.
+    _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+
     def _lock(descriptor: int) -> None:
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        if not _kernel.LockFile(_handle(descriptor), 0, 0, 1, 0):
+            raise ctypes.WinError(ctypes.get_last_error())
 
     def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+        if not _kernel.UnlockFile(_handle(descriptor), 0, 0, 1, 0):
+            raise ctypes.WinError(ctypes.get_last_error())
+
+    def _handle(descriptor: int) -> ctypes.c_void_p:
+        return ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
 
 else:
     import fcntl

@@ -44,17 +44,26 @@ class Readers:
         readers = cls(path)
         try:
             for _ in range(READERS):
-                connection = aiosqlite.Connection(partial(connect_reader, path), iter_chunk_size=64)
-                # A program that ends without closing must still end.
-                connection._thread.daemon = True  # noqa: SLF001
-                await connection
-                readers._connections.append(connection)
-                readers._idle.append(connection)
-                readers._free.release()
+                await readers._add()
         except BaseException:
             await readers.close()
             raise
         return readers
+
+    async def _add(self) -> None:
+        connection = aiosqlite.Connection(partial(connect_reader, self._path), iter_chunk_size=64)
+        # A program that ends without closing must still end.
+        connection._thread.daemon = True  # noqa: SLF001
+        opening = asyncio.ensure_future(_opened(connection))
+        try:
+            await asyncio.shield(opening)
+        finally:
+            # Cancelled or not, the thread opens it, and aiosqlite closes only what it knows to be open.
+            await asyncio.wait([opening])
+            if opening.exception() is None:
+                self._connections.append(connection)
+                self._idle.append(connection)
+                self._free.release()
 
     async def run(
         self, function: Callable[Concatenate[Rx, P], R], *arguments: P.args, **options: P.kwargs
@@ -100,6 +109,10 @@ class Readers:
             hop.exception()  # whoever asked may be gone; then nobody else looks at it
         self._idle.append(connection)
         self._free.release()
+
+
+async def _opened(connection: aiosqlite.Connection) -> None:
+    await connection
 
 
 class _Stop:

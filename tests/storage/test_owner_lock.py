@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import json
 import os
@@ -158,24 +159,32 @@ def test_an_owner_without_a_readable_note_is_called_another_process(
     assert digest(folder) == {}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the other tests here try the real one")
 def test_b098_the_windows_lock_keeps_the_same_promises(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The port for Windows on a stand-in for `msvcrt` that locks as it does: by file, at once or not at all."""
+    """The port for Windows on a stand-in for its kernel that locks as it does: by file, at once or not at all."""
     locked: dict[int, int] = {}
 
-    def locking(descriptor: int, mode: int, size: int) -> None:
-        assert size == 1
-        assert os.lseek(descriptor, 0, os.SEEK_CUR) == 0, "the first byte, whatever is written"
-        file = os.fstat(descriptor).st_ino
-        if mode == 0:
-            assert locked.pop(file) == descriptor
-        elif file in locked:
-            raise PermissionError(13, "Permission denied")
-        else:
-            locked[file] = descriptor
+    class Kernel:
+        def LockFile(self, handle: ctypes.c_void_p, *first_byte: int) -> int:
+            assert first_byte == (0, 0, 1, 0)
+            descriptor = handle.value or 0
+            return int(locked.setdefault(os.fstat(descriptor).st_ino, descriptor) == descriptor)
+
+        def UnlockFile(self, handle: ctypes.c_void_p, *first_byte: int) -> int:
+            assert first_byte == (0, 0, 1, 0)
+            descriptor = handle.value or 0
+            return int(locked.pop(os.fstat(descriptor).st_ino) == descriptor)
 
     stand_in = ModuleType("msvcrt")
-    stand_in.__dict__.update(locking=locking, LK_NBLCK=2, LK_UNLCK=0)
+    stand_in.__dict__.update(get_osfhandle=lambda descriptor: descriptor)
     monkeypatch.setitem(sys.modules, "msvcrt", stand_in)
+    for name, value in {
+        "WinDLL": lambda _name, use_last_error: Kernel(),
+        "WinError": lambda number: PermissionError(13, "The file is locked", None, number),
+        "get_last_error": lambda: 33,
+    }.items():
+        monkeypatch.setattr(ctypes, name, value, raising=False)
+    here = sys.platform
     monkeypatch.setattr(sys, "platform", "win32")
     spec = importlib.util.spec_from_file_location("windows_owner_lock", owner_lock.__file__)
     assert spec is not None
@@ -183,7 +192,7 @@ def test_b098_the_windows_lock_keeps_the_same_promises(folder: Path, monkeypatch
     windows = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, windows)
     spec.loader.exec_module(windows)
-    monkeypatch.undo()
+    monkeypatch.setattr(sys, "platform", here)
 
     owner = windows.Owner.this_process("one", 0)
     lock = windows.OwnerLock.take(folder, owner)
