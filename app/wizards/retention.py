@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QSpinBox, QWidget
 from shiboken6 import isValid
 
 from app.session import Session
@@ -25,7 +25,6 @@ from app.widgets import (
     label,
     number,
     opened,
-    row,
     with_progress,
 )
 from app.wizards.copies import count_text, size_text
@@ -81,21 +80,20 @@ class RetentionDialog(Question):
         self.seen: Preview | None = None
         self._looking: asyncio.Task[object] | None = None
         self.setMinimumWidth(620)
+        self._ages = QGridLayout()
+        self._ages.setHorizontalSpacing(8)
+        self._ages.setColumnStretch(2, 1)
+        self.body.addLayout(self._ages)
         self._work, self._work_days = self._age(
             "Remove work orders", "after they ended", now.work_ms, SUGGESTED.work_ms
         )
         self._rows, self._rows_days = self._age(
             "Compact the journal", "after a row was written", now.journal_ms, SUGGESTED.journal_ms
         )
-        line = row(gap=8)
         head = label("Kept files without use go", parent=self)
         self._grace = self._days("Grace of kept files", max(1, now.grace_ms // DAY_MS))
         head.setBuddy(self._grace)
-        line.addWidget(head)
-        line.addWidget(self._grace)
-        line.addWidget(label("after nothing refers to them any more", muted=True, parent=self))
-        line.addStretch(1)
-        self.body.addLayout(line)
+        self._add_age(head, self._grace, "after nothing refers to them any more")
         self._daily = check_box(
             "Once a day, by itself",
             "Remove each day what these settings let go; it is a schedule that stands on the page Wakes",
@@ -157,23 +155,25 @@ class RetentionDialog(Question):
             facts.add("Stays", _kept_text(one), tip="It is old enough, and still needed")
         facts.add("Takes now", _size_text(seen))
         self._now.setEnabled(bool(seen.orders or seen.rows.going or seen.ready_files))
-        self._fit()
+        # When the new rows are laid out it is known how high they are.
+        QTimer.singleShot(0, self, self._fit)
 
     def _age(
         self, text: str, since: str, value: int | None, suggested: int | None
     ) -> tuple[QCheckBox, QSpinBox]:
-        line = row(gap=8)
         box = check_box(
             text, f"{text} so many days {since}; without it they are kept for good", on=value is not None
         )
         days = self._days(f"{text}: days {since}", max(1, (value or suggested or DAY_MS) // DAY_MS))
         box.toggled.connect(lambda _: self._changed())
-        line.addWidget(box)
-        line.addWidget(days)
-        line.addWidget(label(since, muted=True, parent=self))
-        line.addStretch(1)
-        self.body.addLayout(line)
+        self._add_age(box, days, since)
         return box, days
+
+    def _add_age(self, head: QWidget, days: QSpinBox, since: str) -> None:
+        place = self._ages.rowCount()
+        self._ages.addWidget(head, place, 0)
+        self._ages.addWidget(days, place, 1)
+        self._ages.addWidget(label(since, muted=True, parent=self), place, 2)
 
     def _days(self, name: str, value: int) -> QSpinBox:
         made = CalmSpinBox(self)
