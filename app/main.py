@@ -50,6 +50,9 @@ PATIENCE_SECONDS = 6.0
 """How long a second start waits for a first one that has the folder but does not answer yet, or no more."""
 
 Seed = Callable[[Engine, Path], Awaitable[None]]
+Before = Callable[[Path, Path], Awaitable[None]]
+PARTS = {"wakes": ("schedules", "docket", "figures")}
+"""Parts of pages that have pictures of their own."""
 """Fills an engine for pictures; the path is a scratch folder for workspaces."""
 
 logger = logging.getLogger("praxis.console")
@@ -64,9 +67,10 @@ def start(options: Options, tell: Callable[[str], None]) -> int:
         report = event_loop.run(partial(self_test, app, options.screenshots), app)
         return tell_report(report, as_json=options.json)
     if options.screenshots is not None:
-        from app.screenshots import seed
+        from app.screenshots import seed, seed_evening_before
 
-        return event_loop.run(partial(take_screenshots, app, options.screenshots, seed), app)
+        work = partial(take_screenshots, app, options.screenshots, seed, seed_evening_before)
+        return event_loop.run(work, app)
     if options.tour:
         if options.data is not None:
             tell(
@@ -331,14 +335,19 @@ async def _cannot_open(app: QApplication, error: StorageError) -> int:
 # ----------------------------------------------------------------------------- without a person at the screen
 
 
-async def take_screenshots(app: QApplication, pictures: Path, seed: Seed) -> int:
+async def take_screenshots(
+    app: QApplication, pictures: Path, seed: Seed, before: Before | None = None
+) -> int:
     """Write a picture of every page in light and dark into ``pictures``, from a scratch data folder.
 
-    ``seed`` fills the folder first. Files are named by page and theme, such as ``inbox-light.png``.
+    ``before`` may make the folder before it is opened, ``seed`` fills it then. Files are named by page and theme,
+    such as ``inbox-light.png``; parts of a page in `PARTS` come as well.
     """
     pictures.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="praxis-console-", ignore_cleanup_errors=True) as name:
         scratch = Path(name)
+        if before is not None:
+            await before(scratch / "data", scratch)
         async with open_console(app, scratch / "data") as window:
             await seed(window.session.engine, scratch)
             window.resize(DEFAULT_SIZE)
@@ -348,7 +357,11 @@ async def take_screenshots(app: QApplication, pictures: Path, seed: Seed) -> int
                     look.choose(choice)
                 for page in window.pages:
                     window.go_to_page(page.key)
-                    await picture(window, pictures / f"{page.key.replace('_', '-')}-{choice.value}.png")
+                    name = page.key.replace("_", "-")
+                    await picture(window, pictures / f"{name}-{choice.value}.png")
+                    for part in PARTS.get(page.key, ()):
+                        window.open_page(page.key, part)
+                        await picture(window, pictures / f"{name}-{part}-{choice.value}.png")
     return 0
 
 

@@ -6,21 +6,26 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from engine.actors import Actor, ActorKind
+from engine.clock import ManualClock, SystemClock
 from engine.control.holds import Node
 from engine.engine import Engine
 from engine.interfaces.scratch import create_example_repository, create_scratch_workspace
 from engine.states import NodeKind
 from engine.views.values import WorkOrderRow, WorkOrderStory
-from engine.work_order import BudgetLimits, CommandSpec, ValidationSpec, WorkOrderSpec
+from engine.wakes import CatchUp
+from engine.work_order import BudgetLimits, CommandSpec, ValidatedBy, ValidationSpec, WorkOrderSpec
 from engine.workspace.repository import find_git
 
 PERSON = Actor(ActorKind.PERSON, "ada")
 AGENT = Actor(ActorKind.AGENT, "codex-1")
 PATIENCE_SECONDS = 60
+HOUR_MS = 3_600_000
 
 
 async def seed(engine: Engine, folder: Path) -> None:
@@ -35,6 +40,78 @@ async def seed(engine: Engine, folder: Path) -> None:
 async def start_long_work(engine: Engine, folder: Path) -> None:
     """Start a command that goes on for two minutes; ``folder`` gets its workspace."""
     await _start(engine, _long(folder))
+
+
+async def seed_evening_before(data: Path, folder: Path) -> None:
+    """Make a data folder as it was left eleven hours ago, with schedules that came due while it was closed.
+
+    ``folder`` gets the workspaces. The clock of that evening stands still; the pause that follows is one to the
+    engine, which puts into the docket what was missed in it.
+    """
+    evening = ManualClock(SystemClock().now() - 11 * HOUR_MS, boot="the evening before")
+    engine = await Engine.open(data, clock=evening, automatic=False)
+    try:
+        await engine.reconcile_once()
+        schedules = engine.schedules
+        await schedules.add(
+            _scheduled(folder / "slow-tests", "Run the slow tests", "payments"),
+            PERSON,
+            every="3h",
+            catch_up=CatchUp.ASK,
+        )
+        await schedules.add(
+            _scheduled(folder / "nightly", "Build the handbook", "handbook"),
+            PERSON,
+            cron="30 * * * *",
+            zone="Europe/Berlin",
+            catch_up=CatchUp.ASK,
+        )
+        await schedules.add(
+            _scheduled(folder / "links", "Look for broken links", "handbook"),
+            PERSON,
+            cron="30 2 * * SUN",
+            zone="Europe/Berlin",
+            catch_up=CatchUp.NONE,
+        )
+        reports = await schedules.add(
+            _scheduled(folder / "reports", "Report of yesterday", "payments"),
+            PERSON,
+            cron="0 9 * * MON-FRI",
+            zone="America/New_York",
+            catch_up=CatchUp.NONE,
+        )
+        await schedules.pause(reports.id, PERSON, reason="Over the holidays.")
+    finally:
+        await engine.close()
+
+
+def _scheduled(workspace: Path, title: str, project: str) -> WorkOrderSpec:
+    """A harmless work order that a schedule submits."""
+    workspace.mkdir(parents=True)
+    command = CommandSpec((sys.executable, "-c", f"print({title!r})"), max_cost=3, time_limit_ms=600_000)
+    return WorkOrderSpec(
+        title=title,
+        workspace=str(workspace),
+        implementation=command,
+        validation=ValidationSpec("A person reads what it printed.", by=ValidatedBy.PERSON),
+        limits=BudgetLimits(6, 1_200_000),
+        project=project,
+    )
+
+
+async def _book_for_later(engine: Engine, folder: Path) -> None:
+    """Leave something to wait for: a work order with a time, an agent that follows up and one that watches."""
+    notes = replace(
+        _scheduled(folder / "notes", "Publish the release notes", "handbook"),
+        due_at=engine.clock.now() + 14 * HOUR_MS,
+    )
+    await engine.submit(notes, AGENT)
+    agent: dict[str, Any] = {"workspace": "payments-api", "session": "codex-1", "actor": AGENT}
+    follow = {"title": "Look at the test run again"}
+    await engine.wakes.schedule(**agent, in_="45m", lane="codex-1", intent=follow)
+    await engine.wakes.watch(
+        **agent, event_key="ci:passed:main", intent={"title": "Go on when the build is green"}
+    )
 
 
 async def seed_what_ended(engine: Engine, folder: Path) -> None:
@@ -57,6 +134,7 @@ async def seed_what_ended(engine: Engine, folder: Path) -> None:
     await engine.submit(with_correction, AGENT)
     await engine.submit(flood, AGENT)
     await engine.submit(_hostile(folder), AGENT)
+    await _book_for_later(engine, folder)
 
 
 async def _run(engine: Engine, spec: WorkOrderSpec, state: str) -> WorkOrderRow:

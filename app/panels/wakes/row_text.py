@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import json
+
 from app.panels.rows import Card, CardBadge, CardLine
 from app.panels.wakes.words import (
     CATCH_UP_WORDS,
+    INNER_WORKSPACES,
     SERIES_LOOKS,
     kind_words,
     next_words,
-    rule_words,
+    order_of_intent,
     series_title,
     wake_look,
     wake_title,
     when_words,
 )
-from app.panels.words import actor_words, plain_tip
+from app.panels.words import actor_words, folder_name, plain_tip
 from app.theme import Tone
 from app.widgets import Times
+from engine.views.schedules import rule_words
 from engine.wakes import Series, SeriesState
 from engine.wakes.values import OPEN, SERIES_LIVE, WakeSummary
 
 
 def wake_facts(wake: WakeSummary) -> str:
     """The quiet line: workspace, lane, what it belongs to."""
-    parts = [wake.workspace]
+    parts = [] if wake.workspace in INNER_WORKSPACES else [wake.workspace]
     if wake.lane is not None:
         parts.append(f"lane {wake.lane}")
     if wake.recurrence is not None:
@@ -71,8 +75,18 @@ def explain_wake(wake: WakeSummary, times: Times) -> str:
 def series_facts(series: Series) -> str:
     """The quiet line: its rule, what becomes of missed occurrences, where."""
     return " · ".join(
-        (rule_words(series.rule), f"missed: {CATCH_UP_WORDS[series.catch_up].lower()}", series.workspace)
+        (
+            rule_words(series.rule),
+            f"if missed: {CATCH_UP_WORDS[series.catch_up].lower()}",
+            place_words(series.workspace, json.loads(series.intent)),
+        )
     )
+
+
+def place_words(workspace: str, intent: object) -> str:
+    """Where it happens: the folder of the work order that a schedule submits, else the workspace."""
+    folder = order_of_intent(intent).get("workspace")
+    return folder_name(str(folder)) if folder else workspace
 
 
 def series_card(series: Series, times: Times) -> Card:

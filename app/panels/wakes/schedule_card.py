@@ -14,20 +14,21 @@ from app.panels.inbox.sheet import Fact
 from app.panels.prose import prose
 from app.panels.rows import TickingLabel
 from app.panels.wakes.preview import PreviewTable
-from app.panels.wakes.wake_card import history_facts, json_words
+from app.panels.wakes.wake_card import handed_facts, history_facts
 from app.panels.wakes.words import (
     CATCH_UP_MEANS,
     CATCH_UP_WORDS,
+    INNER_WORKSPACES,
     SERIES_LOOKS,
     kind_words,
     next_words,
-    rule_words,
     series_title,
 )
 from app.panels.words import actor_words
 from app.theme import Text, Tone
 from app.widgets import Badge, Role, SectionLabel, Times, button, column, frame, label, row
 from engine.control.alarm import OWN_KINDS
+from engine.views.schedules import rule_words
 from engine.wakes import Occurrence, Series, SeriesState, Step
 from engine.wakes.values import SERIES_LIVE
 
@@ -148,7 +149,7 @@ class ScheduleCard(QWidget):
         )
         self._marks.setVisible(bool(marked))
         intent = json.loads(series.intent)
-        self._handed.set_facts([Fact("Intent", json_words(intent), code=True)] if intent is not None else ())
+        self._handed.set_facts(handed_facts(intent, None))
         self._history.set_facts(history_facts(view.history, times))
         live = series.state in SERIES_LIVE and series.kind not in OWN_KINDS
         self._change.setVisible(live and view.can_change)
@@ -190,7 +191,7 @@ def series_facts(series: Series, times: Times) -> tuple[Fact, ...]:
     found = [
         Fact("Recurs", rule_words(series.rule), code=True),
         Fact("If missed", f"{CATCH_UP_WORDS[series.catch_up]}. {CATCH_UP_MEANS[series.catch_up]}"),
-        Fact("Ends", " or ".join(end) or "when you end it"),
+        Fact("Ends", " or ".join(end) or ("never" if series.kind in OWN_KINDS else "when you end it")),
         Fact("So far", f"{series.booked} booked, {series.skipped} skipped"),
         Fact(
             "Kind",
@@ -198,8 +199,9 @@ def series_facts(series: Series, times: Times) -> tuple[Fact, ...]:
             if kind_words(series.kind) != series.kind
             else series.kind,
         ),
-        Fact("Workspace", series.workspace),
     ]
+    if series.workspace not in INNER_WORKSPACES:
+        found.append(Fact("Workspace", series.workspace))
     if series.lane is not None:
         found.append(Fact("Lane", f"{series.lane}: one at a time"))
     if series.session is not None:

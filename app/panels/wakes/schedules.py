@@ -25,6 +25,7 @@ from app.panels.wakes.row_text import describe_series, explain_series, series_ca
 from app.panels.wakes.schedule_card import ScheduleCard, SeriesDoings, SeriesView
 from app.session import Changes, Session
 from app.widgets import EmptyState, Role, button, column, frame, row, rule
+from engine.control.alarm import OWN_KINDS
 from engine.errors import InvalidValue
 from engine.wakes import AlarmClock, Occurrence, Series, SeriesState
 from engine.wakes.values import SERIES_LIVE
@@ -187,8 +188,10 @@ class SchedulesPart(QWidget):
     def _filled(self) -> None:
         if self._wanted:
             self._list.choose(self._model.number_of(self._wanted))
-        elif self._model.rowCount():
-            self._list.choose(0)
+        elif loaded := self._model.rowCount():
+            # The alarm clock's own series are the oldest, and of the least interest.
+            own = (number for number in range(loaded) if self._model.row(number).kind not in OWN_KINDS)
+            self._list.choose(next(own, 0))
         self._say_count()
 
     def _say_count(self) -> None:

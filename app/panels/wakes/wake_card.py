@@ -16,10 +16,12 @@ from app.panels.inbox.sheet import Fact
 from app.panels.prose import prose
 from app.panels.rows import TickingLabel
 from app.panels.wakes.words import (
+    INNER_WORKSPACES,
     LATE_MS,
     event_words,
     kind_words,
     late_by,
+    order_of_intent,
     wake_look,
     wake_title,
     when_words,
@@ -40,6 +42,9 @@ from app.widgets import (
 from engine.control.alarm import OWN_KINDS
 from engine.wakes import Step, Waiting, Wake, WakeState
 from engine.wakes.values import Json
+
+EXPIRING = "approval.expiring"
+"""The kind of wake that tells that a request for approval expires soon; its id is that of the request."""
 
 MOST_JSON = 4_000
 """Letters of an intent or a result that are shown."""
@@ -64,6 +69,7 @@ class WakeDoings:
     open_series: Callable[[str], None]
     open_docket: Callable[[], None]
     open_order: Callable[[str], None]
+    open_request: Callable[[str], None]
 
 
 class WakeCard(QWidget):
@@ -133,6 +139,10 @@ class WakeCard(QWidget):
         links = row(gap=12)
         links.addWidget(self._series)
         links.addWidget(self._order)
+        self._request = InlineButton(
+            "Open request", "Show the request for approval in the inbox", self._open_request, parent=body
+        )
+        links.addWidget(self._request)
         links.addStretch(1)
         lines.addLayout(links)
         self._handed = Facts("What its sink is handed", body)
@@ -174,7 +184,8 @@ class WakeCard(QWidget):
         self._facts.set_facts(wake_facts(wake, times))
         self._series.setVisible(wake.series is not None)
         self._order.setVisible(order_of(wake) != "")
-        self._handed.set_facts(handed_facts(wake))
+        self._request.setVisible(wake.kind == EXPIRING)
+        self._handed.set_facts(handed_facts(wake.intent, wake.result))
         self._history.set_facts(history_facts(view.history, times))
         own = wake.kind in OWN_KINDS
         self._cancel.setVisible(wake.state is WakeState.PENDING and wake.admitted_at is None and not own)
@@ -210,6 +221,10 @@ class WakeCard(QWidget):
     def _open_series(self) -> None:
         if self.view is not None and self.view.wake.series is not None:
             self._doings.open_series(self.view.wake.series)
+
+    def _open_request(self) -> None:
+        if self.view is not None:
+            self._doings.open_request(self.view.wake.id)
 
     def _open_order(self) -> None:
         if self.view is not None:
@@ -259,8 +274,9 @@ def wake_facts(wake: Wake, times: Times) -> tuple[Fact, ...]:
             f"{kind_words(wake.kind)} ({wake.kind})" if kind_words(wake.kind) != wake.kind else wake.kind,
         ),
         Fact("Fires at", {"at": "a time", "on_event": "an event", "on_approval": "an answer"}[wake.trigger]),
-        Fact("Workspace", wake.workspace),
     ]
+    if wake.workspace not in INNER_WORKSPACES:
+        found.append(Fact("Workspace", wake.workspace))
     if wake.event_key is not None:
         found.append(Fact("Event", wake.event_key, code=True))
     if wake.session is not None:
@@ -291,11 +307,21 @@ def wake_facts(wake: Wake, times: Times) -> tuple[Fact, ...]:
     return tuple(found)
 
 
-def handed_facts(wake: Wake) -> tuple[Fact, ...]:
-    """What its creator handed over, and what the event or the answer brought."""
+def handed_facts(intent: Json, result: Json) -> tuple[Fact, ...]:
+    """What its creator handed over, and what the event or the answer brought; a work order by what it does."""
+    order = order_of_intent(intent)
+    if order:
+        command = order["implementation"]["argv"]
+        return (
+            Fact("Work order", str(order["title"])),
+            Fact("Folder", str(order["workspace"]), code=True),
+            Fact("Command", " ".join(command), code=True),
+            Fact("Criteria", str(order["validation"]["criteria"])),
+            Fact("Project", str(order["project"])),
+        )
     return tuple(
         Fact(name, json_words(value), code=True)
-        for name, value in (("Intent", wake.intent), ("Result", wake.result))
+        for name, value in (("Intent", intent), ("Result", result))
         if value is not None
     )
 

@@ -116,6 +116,7 @@ class WakesPart(QWidget):
             open_series=open_series,
             open_docket=open_docket,
             open_order=partial(session.open_page, "work_orders"),
+            open_request=partial(session.open_page, "inbox"),
         )
         self._build()
         self._model.more_wanted.connect(self._read_more)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from app.panels.words import span_words
 from app.theme import Look, Shape, Tone
 from app.widgets import Times
 from engine.instants import Instant
+from engine.scheduling.wakeups import WORKSPACE as ENGINE_WORKSPACE
+from engine.views.schedules import SCHEDULES
 from engine.wakes import (
     CatchUp,
     LaneRow,
@@ -22,7 +25,7 @@ from engine.wakes import (
     Wake,
     WakeState,
 )
-from engine.wakes.times import DAY_MS, HOUR_MS, MINUTE_MS
+from engine.wakes.cleaning import OWN_WORKSPACE
 from engine.wakes.values import SERIES_LIVE, WakeSummary
 
 LATE_MS = 1_000
@@ -33,6 +36,9 @@ KINDS: Mapping[str, str] = {
     "wakes.clean_up": "Clean-up of ended wakes",
     "task.wake_up": "Start of a work order",
     "work_order.submit": "Scheduled work order",
+    "approval.expiring": "Notice that a request expires soon",
+    "backup.run": "Scheduled backup",
+    "backup.retry": "Scheduled backup, once more",
 }
 """What the product's own kinds are called; another kind is called by its name."""
 
@@ -100,6 +106,10 @@ _EVENTS: Mapping[str, str] = {
 }
 
 
+INNER_WORKSPACES = frozenset({SCHEDULES, OWN_WORKSPACE, ENGINE_WORKSPACE})
+"""Workspaces of the product itself, whose names tell a person nothing."""
+
+
 def event_words(event: str) -> str:
     """A step of a wake's history in words."""
     return _EVENTS.get(event, event.replace("_", " "))
@@ -125,6 +135,12 @@ def title_of(intent: object) -> str:
     """The title that an intent carries, "" if none."""
     found = intent.get("title") if isinstance(intent, Mapping) else None
     return " ".join(found.split()) if isinstance(found, str) else ""
+
+
+def order_of_intent(intent: object) -> Mapping[str, Any]:
+    """The work order that an intent of a schedule submits, as plain values; empty for any other intent."""
+    found = intent.get("work_order") if isinstance(intent, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def late_by(wake: Wake | WakeSummary, now: Instant) -> int:
@@ -252,18 +268,6 @@ def _lane_reasons(wake: Wake, lane: LaneRow, ahead: WakeSummary | None, times: T
         due = f", due {times.stamp(ahead.due_at)}" if ahead.due_at is not None else ""
         return [f"It stands in the lane {lane.lane} behind {kind_words(ahead.kind)}{due}."]
     return []
-
-
-def rule_words(rule: str) -> str:
-    """A stored rule in words: "every 6h", "0 3 * * * in Europe/Berlin"."""
-    value = json.loads(rule)
-    if "cron" in value:
-        return f"{value['cron']} in {value['zone']}"
-    period = int(value["every"])
-    return _PERIODS.get(period) or f"every {span_words(period)}"
-
-
-_PERIODS = {MINUTE_MS: "every minute", HOUR_MS: "every hour", DAY_MS: "every day", 7 * DAY_MS: "every week"}
 
 
 def next_words(series: Series, times: Times) -> str:
