@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import sys
+import time
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,20 @@ def quit_running(name: str, patience: float = QUIT_PATIENCE_SECONDS) -> Quitting
     console = _ask(name, "quit")
     if console is None:
         return Quitting.NONE_RUNS
-    try:
-        psutil.Process(console).wait(patience)
-    except psutil.NoSuchProcess:
-        return Quitting.DONE
-    except psutil.TimeoutExpired:
-        return Quitting.NOT_DONE
+    give_up = time.monotonic() + patience
+    while _is_running(console):
+        if time.monotonic() > give_up:
+            return Quitting.NOT_DONE
+        time.sleep(0.05)
     return Quitting.DONE
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process runs; one that has ended counts as ended even if its parent has not looked yet."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _ask(name: str, what: str) -> int | None:

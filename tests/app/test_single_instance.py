@@ -88,6 +88,20 @@ async def test_a_console_is_asked_to_quit_and_its_end_is_waited_for(tmp_path: Pa
     assert quit_running(name) is Quitting.NONE_RUNS
 
 
+def test_a_console_that_nobody_has_collected_yet_has_quit(tmp_path: Path) -> None:
+    """Whoever started it may look later; until then the system lists it."""
+    name = instance_name(tmp_path)
+    asked = subprocess.Popen(
+        [sys.executable, "-c", CONSOLE.format(answer="app.quit()"), name], stdout=subprocess.PIPE
+    )
+    assert asked.stdout is not None
+    assert asked.stdout.readline().strip() == b"listening"
+    assert quit_running(name) is Quitting.DONE
+    assert asked.returncode is None
+    assert asked.wait(10) == 0
+    asked.stdout.close()
+
+
 async def test_a_console_that_does_not_quit_is_not_waited_for_without_end(tmp_path: Path) -> None:
     name = instance_name(tmp_path)
     asked = await console(name, "print('asked', flush=True)")
