@@ -35,6 +35,7 @@ from app.shell.foot_line import FootLine
 from app.shell.geometry import SMALLEST_SIZE, fitted
 from app.shell.keep_awake import KeepAwake
 from app.shell.kept_layout import keep_layout
+from app.shell.manual import PAGES, show_manual
 from app.shell.pages import Page, PageView
 from app.shell.quitting import may_quit
 from app.shell.rail import NavigationRail
@@ -197,6 +198,8 @@ class MainWindow(QMainWindow):
                 lambda: self.session.spawn(tour(self, self.session), "guided tour"),
             )
         self._add(menu, "Keyboard", "Every key there is", "F1", self._spawner(self._keyboard, "keyboard"))
+        for name, title, tip in PAGES:
+            self._add(menu, title, tip, "", self._spawner(partial(show_manual, self, name), title))
         menu.addSeparator()
         self._add(
             menu,

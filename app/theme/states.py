@@ -16,6 +16,7 @@ from engine.states import (
     AttemptState,
     ClaimState,
     ExposureState,
+    GrantState,
     HoldKind,
     Outcome,
     TaskState,
@@ -93,6 +94,13 @@ _LOOKS: Mapping[type[StrEnum], Mapping[str, tuple[Tone, Shape]]] = {
         ApprovalState.EXPIRED: (Tone.WARN, Shape.CLOCK),
         ApprovalState.CHANGED: (Tone.BAD, Shape.TRIANGLE),
         ApprovalState.CONSUMED: (Tone.NEUTRAL, Shape.SQUARE),
+    },
+    GrantState: {
+        GrantState.LIVE: (Tone.LIVE, Shape.HALF),
+        GrantState.USED_UP: (Tone.NEUTRAL, Shape.SQUARE),
+        GrantState.EXPIRED: (Tone.WARN, Shape.CLOCK),
+        GrantState.REVOKED: (Tone.NEUTRAL, Shape.DASH),
+        GrantState.VOID: (Tone.BAD, Shape.TRIANGLE),
     },
     AttemptState: {
         AttemptState.DISPATCH_AUTHORIZED: (Tone.LIVE, Shape.RING),

@@ -86,11 +86,14 @@ class Question(QDialog):
         outer.addWidget(foot)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Take no more height than the words need at the width there is, unless a size was given."""
+        """Take the width that the parts need and no more height than their words do, unless a size was given."""
         super().showEvent(event)
         layout = self.layout()
-        if layout is not None and layout.hasHeightForWidth() and not self.testAttribute(_SIZE_WAS_GIVEN):
-            self.resize(self.width(), layout.totalHeightForWidth(self.width()))
+        if layout is None or self.testAttribute(_SIZE_WAS_GIVEN):
+            return
+        # Qt stops at two thirds of the screen, even where a part is wider than that.
+        width = max(self.width(), layout.totalMinimumSize().width())
+        self.resize(width, layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else self.height())
 
     def focusNextPrevChild(self, next: bool) -> bool:
         """Tab goes as one reads."""

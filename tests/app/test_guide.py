@@ -10,6 +10,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QPushButton
 
+import app
 from app.guide import guided_tour, take_up_tour
 from app.guide.bar import TourBar
 from app.guide.steps import STEPS, step_number
@@ -49,7 +50,7 @@ def test_the_steps_are_the_first_ten_minutes_in_their_order() -> None:
 
 def test_every_page_and_button_that_a_step_names_is_there() -> None:
     """Words in a tour age badly: what it tells to press must be what is written on it."""
-    source = "".join(path.read_text(encoding="utf-8") for path in Path("app").rglob("*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(app.__file__).parent.rglob("*.py"))
     for step in STEPS:
         for page in re.findall(r"pages? (?:Clock|Evidence|Work orders|Unknown|Timeline)", step.text):
             assert page.split(" ", 1)[1] in {known.title for known in registered_pages()}
