@@ -51,7 +51,7 @@ PATIENCE_SECONDS = 6.0
 
 Seed = Callable[[Engine, Path], Awaitable[None]]
 Before = Callable[[Path, Path], Awaitable[None]]
-PARTS = {"wakes": ("schedules", "docket", "figures")}
+PARTS = {"wakes": ("schedules", "docket")}
 """Parts of pages that have pictures of their own."""
 """Fills an engine for pictures; the path is a scratch folder for workspaces."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.first_start import SCRATCH
@@ -20,6 +20,8 @@ from engine.control.holds import WHOLE_ENGINE, Node
 from engine.interfaces.scratch import create_scratch_workspace
 from engine.states import AttemptState, NodeKind
 from engine.views.values import AttemptRow, InboxRow, WorkOrderStory
+from engine.wakes import CatchUp
+from engine.work_order import work_order_from_json
 
 PATIENCE_SECONDS = 60
 STORY = "story.md"
@@ -123,6 +125,14 @@ class _Tour:
                 "inbox",
                 self._hold_and_resume,
             ),
+            Step(
+                "What recurs is a schedule",
+                "A schedule submits a work order at its times, and each one asks for your approval like any other. Its "
+                "coming occurrences are listed with local time and UTC; days whose clocks change are marked. What was "
+                "missed while the machine slept can wait for your decision in the docket.",
+                "wakes",
+                self._schedule,
+            ),
         )
 
     async def _submit_all(self) -> str:
@@ -169,6 +179,14 @@ class _Tour:
         order = await self._order("Starts")
         await self._engine.hold(Node(NodeKind.WORK_ORDER, order), self._person, reason="Ask Grace first.")
         return (await self._request("Starts")).approval_id
+
+    async def _schedule(self) -> str:
+        story = await self._engine.work_order(await self._order("Works"))
+        spec = replace(work_order_from_json(story.spec), title="Works, every night")
+        row = await self._engine.schedules.add(
+            spec, self._person, cron="30 2 * * *", zone="Europe/Berlin", catch_up=CatchUp.ASK
+        )
+        return row.id
 
     async def _request(self, title: str) -> InboxRow:
         return next(row for row in await self._engine.inbox() if row.title.startswith(title))

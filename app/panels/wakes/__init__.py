@@ -21,7 +21,7 @@ PAGE = Page(
     keys=(
         ("Up, Down", "Choose a wake or a schedule"),
         ("Enter, Right", "Go on to what is known of it"),
-        ("Ctrl+Tab", "Go to the next part of the page"),
+        ("Ctrl+Tab, Ctrl+Shift+Tab", "Go to the next part of the page, or the one before"),
     ),
 )
 """The page as the shell's rail lists it; its number is what waits for a decision: missed schedules and dead wakes."""

@@ -22,8 +22,8 @@ from engine.wakes.metrics import Event, Histogram
 Row = TypeVar("Row")
 
 MOST_LANES = 200
-TABLE_LINES = 6
-"""Lines of a table that are seen without scrolling in it."""
+MOST_LINES = 8
+"""More lines than these scroll within a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,6 @@ class FiguresPart(QWidget):
             self.kinds, "Figures by kind", (34, 11, 11, 11, 11, 11, 17, 17), body
         )
         self._kind_table.chosen.connect(self._show_kind)
-        self._fit(self._kind_table)
         lines.addWidget(self._kind_table)
         self._chosen = label("", Text.STRONG, parent=body)
         lines.addWidget(self._chosen)
@@ -197,7 +196,6 @@ class FiguresPart(QWidget):
             1, BadgeDelegate(lambda place: lane_look(self.lanes.row(place)), self)
         )
         self._lane_table.chosen.connect(self._show_lane)
-        self._fit(self._lane_table)
         lines.addWidget(self._lane_table)
         self._no_lanes = label(
             "No lane has anything to do. Wakes that share a lane fire one after another.",
@@ -212,8 +210,8 @@ class FiguresPart(QWidget):
         words = label("", Text.SMALL, muted=True, wrap=True, parent=body)
         return SectionLabel(name, body), HistogramView(name, body), words
 
-    def _fit(self, table: RowTable[KindRow] | RowTable[LaneRow]) -> None:
-        lines = TABLE_LINES * table.verticalHeader().defaultSectionSize()
+    def _fit(self, table: RowTable[KindRow] | RowTable[LaneRow], rows: int) -> None:
+        lines = max(1, min(rows, MOST_LINES)) * table.verticalHeader().defaultSectionSize()
         table.setFixedHeight(table.horizontalHeader().sizeHint().height() + lines + 2)
 
     # --------------------------------------------------------------------------------------------- reading
@@ -224,6 +222,8 @@ class FiguresPart(QWidget):
         self._summary.setText(summary_words(figures))
         _fill(self.kinds, kind_rows(figures), lambda kind: kind.kind)
         _fill(self.lanes, lanes, lane_key)
+        self._fit(self._kind_table, self.kinds.rowCount())
+        self._fit(self._lane_table, self.lanes.rowCount())
         if not self._kind_table.currentIndex().isValid() and self.kinds.rowCount():
             self._kind_table.choose(0)
         self._show_kind(self._kind_table.currentIndex().row())
@@ -245,8 +245,9 @@ class FiguresPart(QWidget):
         ):
             bars.show_histogram(histogram)
             words.setProperty("text", histogram_words(histogram))
-            for part in (head, bars, words):
-                part.setVisible(chosen is not None)
+            head.setVisible(chosen is not None)
+            words.setVisible(chosen is not None)
+            bars.setVisible(bool(histogram.count))
 
     def _show_lane(self, place: int) -> None:
         chosen = self.lanes.row(place) if 0 <= place < self.lanes.rowCount() else None

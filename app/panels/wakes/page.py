@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import Protocol
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedWidget, QTabBar
 from shiboken6 import isValid
 
@@ -13,6 +17,7 @@ from app.panels.wakes.figures import FiguresPart
 from app.panels.wakes.schedule_editor import make_schedule
 from app.panels.wakes.schedules import SchedulesPart
 from app.panels.wakes.wake_list import WakesPart, Which
+from app.panels.wakes.words import order_of_intent
 from app.session import Changes, Session
 from app.shell.pages import PageView
 from app.widgets import column, frame, row, rule
@@ -69,6 +74,10 @@ class WakesPage(PageView):
             self._stack.addWidget(part)
         outer.addWidget(self._stack, 1)
         self.tabs.currentChanged.connect(self._stack.setCurrentIndex)
+        for keys, step in (("Ctrl+Tab", 1), ("Ctrl+Shift+Tab", -1)):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(partial(self._go_on, step))
         session.changed.connect(self._on_changes)
 
     # --------------------------------------------------------------------------------- what the shell asks
@@ -101,6 +110,11 @@ class WakesPage(PageView):
         else:
             self._open_wake(identity)
 
+    def _go_on(self, step: int) -> None:
+        """Go to the next part or the one before, round and round."""
+        self.tabs.setCurrentIndex((self.tabs.currentIndex() + step) % self.tabs.count())
+        self.focus_first()
+
     def _open_wake(self, wake_id: str) -> None:
         self.tabs.setCurrentIndex(WAKES)
         self.wakes.show_subject(wake_id)
@@ -127,4 +141,4 @@ class WakesPage(PageView):
 
 def _can_change(series: Series) -> bool:
     """Only schedules of work orders are edited here; what else recurs is set where it belongs."""
-    return series.kind == SUBMIT_KIND
+    return series.kind == SUBMIT_KIND and bool(order_of_intent(json.loads(series.intent)))

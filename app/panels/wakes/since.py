@@ -104,7 +104,7 @@ def _name(number: int | None, title: str) -> str:
 def quiet_sentence(quiet: QuietTime | None, times: Times) -> str:
     """The latest pause in a sentence."""
     if quiet is None:
-        return "The engine has not paused since this data folder was made."
+        return "No pause of more than a minute is on record."
     span = f"from {times.stamp(quiet.began_at)} to {times.stamp(quiet.ended_at)}"
     length = span_words(quiet.ended_at - quiet.began_at)
     match quiet.kind:

@@ -36,7 +36,7 @@ async def test_an_empty_docket_says_what_would_stand_there(desk: Desk) -> None:
     await in_front(desk)
     said = desk.shown(desk.page.docket)
     assert "Nothing waits for your decision" in said
-    assert "has not paused" in said
+    assert "No pause of more than a minute" in said
     assert not desk.page.docket.since.isVisible()
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtTest import QAbstractItemModelTester, QTest
 
-from app.panels.wakes.page import DOCKET, SCHEDULES, WAKES
+from app.panels.wakes.page import DOCKET, FIGURES, SCHEDULES, WAKES
 from app.panels.wakes.wake_list import Which
 from app.panels.wakes.words import wake_look, when_words, why_it_waits
 from engine.actors import Actor
@@ -257,3 +257,15 @@ async def test_links_lead_from_part_to_part(desk: Desk) -> None:
     assert desk.page.tabs.currentIndex() == WAKES
     card._docket.click()
     assert desk.page.tabs.currentIndex() == DOCKET
+
+
+async def test_the_keyboard_goes_from_part_to_part(desk: Desk) -> None:
+    desk.page.activateWindow()
+    await until(desk.page.isActiveWindow)
+    desk.page.focus_first()
+    for place in (SCHEDULES, DOCKET, FIGURES, WAKES):
+        QTest.keyClick(desk.page, Qt.Key.Key_Tab, Qt.KeyboardModifier.ControlModifier)
+        assert desk.page.tabs.currentIndex() == place
+    back = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    QTest.keyClick(desk.page, Qt.Key.Key_Tab, back)
+    assert desk.page.tabs.currentIndex() == FIGURES
