@@ -38,6 +38,7 @@ from engine.dispatch import approvals, budgets
 from engine.dispatch.approvals import expire_approvals
 from engine.dispatch.delivery import settle_abandoned_attempts
 from engine.dispatch.grants import ask, expire_grants
+from engine.dispatch.expiry_notices import set_notice_time
 from engine.dispatch.planning import Planner, lane_of, read_secret_key
 from engine.dispatch.steps import step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order
@@ -243,6 +244,7 @@ class Engine:
     async def _begin(self, automatic: bool) -> None:
         await self._clock_keeper.begin()
         await self._storage.write(budgets.root_scope, self.settings.root_limits, control=True)
+        await self._storage.write(set_notice_time, self.settings.expiry_notice_ms, control=True)
         epoch = await self._coordinator.take_over()
         await leftovers.lock_abandoned_lanes(self._storage, epoch, self.clock)
         await self._clock_keeper.look()

@@ -20,7 +20,8 @@ class EngineSettings:
 
     ``slots`` is how many attempts may run at once, each in its own workspace. ``grace_ms`` is the time between
     asking a process to end and killing it; ``clock_tolerance_ms`` how far wall and elapsed time may
-    part between two looks. ``root_limits`` are given to the root scope of a new data folder.
+    part between two looks; ``expiry_notice_ms`` how long before its end a request for approval is noticed.
+    ``root_limits`` are given to the root scope of a new data folder.
     """
 
     lease_ms: int = 60_000
@@ -29,12 +30,14 @@ class EngineSettings:
     slots: int = 4
     grace_ms: int = 5_000
     clock_tolerance_ms: int = DEFAULT_TOLERANCE_MS
+    expiry_notice_ms: int = 10 * 60_000
     root_limits: BudgetLimits = ROOT_LIMITS
 
     def __post_init__(self) -> None:
         require_duration(self.lease_ms, "lease_ms")
         require_duration(self.grace_ms, "grace_ms")
         require_duration(self.clock_tolerance_ms, "clock_tolerance_ms")
+        require_duration(self.expiry_notice_ms, "expiry_notice_ms")
         require_batch(self.recovery_batch, "recovery_batch")
         require_batch(self.wakeup_batch, "wakeup_batch")
         require_batch(self.slots, "slots")

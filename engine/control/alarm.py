@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from engine.actors import Actor, ActorKind
 from engine.clock import Clock
+from engine.dispatch.expiry_notices import EXPIRING, note_expiring
 from engine.errors import StaleEpoch, StorageClosed
 from engine.instants import Instant
 from engine.scheduling.gates import awaits_a_look, time_is_trusted
@@ -36,7 +37,7 @@ WAKE_SETTINGS = WakeSettings(clean_up_every_ms=DAY_MS)
 BACKUP_KIND = "backup.run"
 BACKUP_RETRY_KIND = "backup.retry"
 
-OWN_KINDS = frozenset({TASK_WAKE_UP, CLEAN_UP_KIND, BACKUP_KIND, BACKUP_RETRY_KIND})
+OWN_KINDS = frozenset({TASK_WAKE_UP, EXPIRING, CLEAN_UP_KIND, BACKUP_KIND, BACKUP_RETRY_KIND})
 """Kinds that the engine books for itself: nobody cancels, pauses or changes them but what they are for."""
 
 R = TypeVar("R")
@@ -120,7 +121,7 @@ def make_alarm_clock(
         clock=clock,
         authorize=person_or_owner,
         settings=WAKE_SETTINGS,
-        sinks={TASK_WAKE_UP: in_transaction(wake_task)},
+        sinks={TASK_WAKE_UP: in_transaction(wake_task), EXPIRING: in_transaction(note_expiring)},
         holder=HOLDER,
     )
 

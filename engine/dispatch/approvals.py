@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from engine.actors import ENGINE, Actor, ActorKind
 from engine.dispatch.differences import Difference
+from engine.dispatch.expiry_notices import book_notice, cancel_notice
 from engine.errors import InvalidValue, NotFound, Refused, WrongState
 from engine.ids import new_id
 from engine.instants import Instant, add_duration, format_instant, require_batch
@@ -82,9 +83,8 @@ def ask_approval(
     assert order is not None
     if order["state"] == WorkOrderState.DECISION_NEEDED:
         transition(tx, WORK_ORDER, task["work_order_id"], WorkOrderState.ACTIVE, state_reason="")
-    approval_id = _insert(
-        tx, task, sealed, actor, add_duration(now, life_ms, "approval life"), now, previous_id, differences
-    )
+    expires_at = add_duration(now, life_ms, "approval life")
+    approval_id = _insert(tx, task, sealed, actor, expires_at, now, previous_id, differences)
     tx.journal(
         "approval.asked",
         Subject("approval", approval_id),
@@ -99,6 +99,7 @@ def ask_approval(
             "changed": [difference.field for difference in differences],
         },
     )
+    book_notice(tx, approval_id, expires_at, now=now)
     touch_work_order(tx, task["work_order_id"], now)
     return approval_id
 
@@ -143,6 +144,7 @@ def approve(
     task = task_row(tx, row["task_id"])
     tx.run("UPDATE task SET approval_id = ? WHERE id = ?", (approval_id, task["id"]))
     _journal_decision(tx, row, actor, now, reason)
+    cancel_notice(tx, approval_id, "the request was approved", now=now)
     arm_lane(tx, task["lane"], now)
     tx.boundary("approval")
     return row
@@ -177,6 +179,7 @@ def reject(tx: Tx, approval_id: str, actor: Actor, reason: str, *, now: Instant)
         ended_at=now,
     )
     _journal_decision(tx, row, actor, now, reason)
+    cancel_notice(tx, approval_id, "the request was rejected", now=now)
     _need_decision(tx, row, f"The request was rejected by {actor.name}: {reason}", now)
     return row
 
@@ -364,6 +367,7 @@ def end_approval(
         work_order_id=row["work_order_id"],
         detail={"task": row["task_id"], "reason": reason, **(detail or {})},
     )
+    cancel_notice(tx, row["id"], f"the request is {to}", now=now)
     touch_work_order(tx, row["work_order_id"], now)
     arm_lane(tx, task["lane"], now)
     return row
