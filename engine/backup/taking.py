@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -129,7 +129,7 @@ def _fill(folder: Path, source: Path, target: Path, now: Instant, watch: Watch) 
     with closing(connect_reader(source)) as origin:
         size = _size_of(origin)
         require_room(target, size)
-        with closing(connect(database, "rwc")) as copy, _growth(database, size, watch):
+        with _growth(database, size, watch), closing(connect(database, "rwc")) as copy:
             watch.look()
             origin.backup(copy)
             watch.look()
@@ -226,13 +226,26 @@ def _publish(unfinished: Path, place: Path, moment: str) -> Path:
 
 @contextmanager
 def _growth(path: Path, total: int, watch: Watch) -> Iterator[None]:
-    """Tell how the file grows: while SQLite copies in one step, nothing else shows how far it is."""
+    """Tell how the file grows: while SQLite copies in one step, nothing else shows how far it is.
+
+    What has grown is flushed bit by bit where the system lets one: a single flush of it all at the end would make the
+    engine's own commits wait for as long as that takes.
+    """
     ended = threading.Event()
+    flush = getattr(os, "fdatasync", None)
 
     def tell() -> None:
-        while not ended.wait(_GROWTH_SECONDS):
-            with suppress(OSError):
-                watch.say(Stage.DATABASE, min(path.stat().st_size, total), total)
+        with ExitStack() as stack:
+            copy: int | None = None
+            while not ended.wait(_GROWTH_SECONDS):
+                with suppress(OSError):
+                    watch.say(Stage.DATABASE, min(path.stat().st_size, total), total)
+                    if flush is None:
+                        continue
+                    if copy is None:
+                        copy = os.open(path, os.O_RDONLY)
+                        stack.callback(os.close, copy)
+                    flush(copy)
 
     thread = threading.Thread(target=tell, name="praxis-backup-growth", daemon=True)
     watch.at(Stage.DATABASE, 0, total)

@@ -23,10 +23,10 @@ from engine.storage import Storage, Subject, Tx
 from engine.storage.connections import DATABASE_FILE
 from tests.benchmarks.common import percentile, run
 
-DEFAULT_MEGABYTES = 192
+DEFAULT_MEGABYTES = 640
 PACE_SECONDS = 0.002
 ALONE_SECONDS = 4.0
-BACKUPS = 3
+BACKUPS = 4
 _UNITS = {"m": 1, "g": 1024}
 
 
