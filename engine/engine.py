@@ -37,8 +37,8 @@ from engine.control.proofs import Proof, keep_proofs
 from engine.dispatch import approvals, budgets
 from engine.dispatch.approvals import expire_approvals
 from engine.dispatch.delivery import settle_abandoned_attempts
-from engine.dispatch.grants import ask, expire_grants
 from engine.dispatch.expiry_notices import set_notice_time
+from engine.dispatch.grants import ask, expire_grants
 from engine.dispatch.planning import Planner, lane_of, read_secret_key
 from engine.dispatch.steps import step_of_task, steps_of_order
 from engine.dispatch.work_orders import create_work_order
@@ -56,6 +56,7 @@ from engine.execution.since import (
     Since,
     compare_file,
 )
+from engine.followups import FollowUps
 from engine.granting import Grants
 from engine.instants import Instant
 from engine.policy import Authorize, Right, person_decides
@@ -193,6 +194,7 @@ class Engine:
         self._presence = Presence(storage, clock)
         self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
         self._scheduled = ScheduledBackups(self.backups, storage, clock, self.wakes)
+        self.followups = FollowUps(storage, self.wakes, clock, authorize)
         self.schedules = Schedules(storage, self.wakes, self.check, self.submit, authorize)
         self.retention = Retention(
             storage,
@@ -820,6 +822,7 @@ class Engine:
     async def _follow_up(self) -> None:
         await leftovers.unlock_free_lanes(self._storage, self.epoch, self.clock)
         await self._requests.ask()
+        await self.followups.tell_watchers()
 
     def _on_changes(self, changes: ChangeSet) -> None:
         for change in changes.changes:

@@ -26,7 +26,7 @@ from engine.execution.blobs import BlobState
 from engine.execution.reading import LARGEST_PART, OutputPart
 from engine.interfaces import wire
 from engine.interfaces.channel import PROTOCOL_VERSION
-from engine.interfaces.channel_agents import AgentsClient
+from engine.interfaces.channel_agents import AgentsClient, FollowUpsClient
 from engine.interfaces.channel_budgets import BudgetsClient
 from engine.interfaces.channel_files import ChannelNote, read_note
 from engine.interfaces.channel_grants import GrantsClient
@@ -245,6 +245,7 @@ class EngineClient:
         """The engine itself if it is one of this process; else only the owner's answers are to be had."""
         self._door = door
         self.agents = AgentsClient(self._call)
+        self.followups = FollowUpsClient(self._call)
         self.budgets = BudgetsClient(self._call)
         self.grants = GrantsClient(self._call)
         self.retention = RetentionClient(self._call)

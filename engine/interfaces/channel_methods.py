@@ -15,6 +15,7 @@ from engine.budgeting import Budgets
 from engine.control.agents import Agents
 from engine.engine import Engine
 from engine.errors import ChannelError, InvalidValue, Unauthorized
+from engine.followups import FollowUps
 from engine.granting import Grants
 from engine.interfaces import wire
 from engine.interfaces.own_work import only_its_own
@@ -145,6 +146,11 @@ METHODS: Mapping[str, Method] = {
         _method(Agents.add, Right.DECIDE, part="agents"),
         _method(Agents.revoke, Right.DECIDE, part="agents"),
         _method(Agents.listed, Right.DECIDE, part="agents"),
+        _method(FollowUps.use_tool, Right.ASK, part="followups"),
+        _method(FollowUps.come, Right.LOOK, part="followups"),
+        _method(FollowUps.questions, Right.LOOK, part="followups"),
+        _method(FollowUps.answer, Right.DECIDE, part="followups"),
+        _method(FollowUps.tell_event, Right.ASK, part="followups"),
         _method(Budgets.scopes, Right.LOOK, part="budgets"),
         _method(Budgets.scope, Right.LOOK, part="budgets"),
         _method(Budgets.set_limits, Right.DECIDE, part="budgets"),

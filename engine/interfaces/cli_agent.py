@@ -11,12 +11,13 @@ import typer
 from rich.table import Table
 
 from engine.actors import Actor, ActorKind
+from engine.clock import SystemClock
 from engine.control.agents import AgentRow
 from engine.engine import Engine
 from engine.errors import InvalidValue, NotFound
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.cli_common import NeededReason, command, require_actor_name
-from engine.interfaces.cli_output import at, shown, table
+from engine.interfaces.cli_output import age, at, shown, shown_lines, table
 from engine.interfaces.cli_session import Session
 from engine.interfaces.keys import (
     Credential,
@@ -30,7 +31,7 @@ from engine.interfaces.keys import (
 )
 
 agent_app = typer.Typer(
-    help="Give agents and scripts keys of their own, list them, take them back.",
+    help="Keys of agents and scripts: give them, list them, take them back. What agents ask: answer it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -49,6 +50,9 @@ def add_agent_commands(app: typer.Typer) -> None:
     command(agent_app, "add")(add)
     command(agent_app, "list")(list_keys)
     command(agent_app, "revoke")(revoke)
+    command(agent_app, "questions")(questions)
+    command(agent_app, "answer")(answer)
+    command(agent_app, "tell")(tell)
     app.add_typer(agent_app, name="agent")
     command(app, "mcp")(mcp)
 
@@ -99,6 +103,64 @@ async def revoke(session: Session, name: KeyName, reason: NeededReason, script: 
     session.out.result(row, lambda: [f"The key of {shown(str(row.actor))} counts no more."])
 
 
+async def questions(session: Session) -> None:
+    """What agents ask you, oldest first."""
+    async with session.client() as client:
+        rows = await client.followups.questions()
+    now = SystemClock().now()
+    session.out.result(
+        rows,
+        lambda: (
+            [
+                table(
+                    ("id", "agent", "asked", "answer until", "question"),
+                    (
+                        [
+                            one.id,
+                            shown(one.asked_by.name),
+                            f"{age(one.asked_at, now)} ago",
+                            at(one.expires_at),
+                            shown_lines(one.question),
+                        ]
+                        for one in rows
+                    ),
+                )
+            ]
+            if rows
+            else ["No agent asks anything."]
+        ),
+    )
+
+
+async def answer(
+    session: Session,
+    question: Annotated[
+        str, typer.Argument(metavar="ID", help="The question, as praxis agent questions lists it.")
+    ],
+    text: Annotated[str, typer.Argument(metavar="ANSWER", help="What the agent is told, word for word.")],
+) -> None:
+    """Answer an agent's question, once. It is no approval of a work order: those are decided by their seal."""
+    async with session.client() as client:
+        await client.followups.answer(question, text)
+    session.out.result({"answered": question}, lambda: ["The agent is told your answer."])
+
+
+async def tell(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="AGENT", help="The agent that watches.")],
+    key: Annotated[str, typer.Argument(metavar="EVENT", help="The key of the event that has come.")],
+    payload: Annotated[str, typer.Option("--payload", help="What the agent is told beside the key.")] = "",
+    delivery: Annotated[
+        str | None, typer.Option("--delivery", metavar="ID", help="The same delivery again tells nothing.")
+    ] = None,
+) -> None:
+    """Tell an agent that an event it watches has come, such as the end of a build."""
+    async with session.client() as client:
+        told = await client.followups.tell_event(name, key, payload=payload, delivery_id=delivery)
+    repeated = " It had been told already." if told.repeat else ""
+    session.out.result(told, lambda: [f"The agent is told of {shown(key)}.{repeated}"])
+
+
 async def mcp(
     session: Session,
     name: Annotated[
@@ -113,6 +175,14 @@ async def mcp(
             "--workspace", metavar="FOLDER", help="Where it may ask for work; the present folder without it."
         ),
     ] = Path(),
+    follow_ups_of: Annotated[
+        str,
+        typer.Option(
+            "--session",
+            metavar="NAME",
+            help="Whose follow-ups it gets, if one agent works at several things.",
+        ),
+    ] = "main",
 ) -> None:
     """Serve a coding agent over MCP on stdin and stdout. It may ask and look, never decide.
 
@@ -130,7 +200,7 @@ async def mcp(
             "The package mcp is not installed.",
             do='Install it: python -m pip install "praxis-console[mcp]"',
         ) from error
-    await serve_agent(session.folder, key, folder)
+    await serve_agent(session.folder, key, folder, follow_ups_of)
 
 
 def _agents_key(session: Session, name: str | None) -> Credential:

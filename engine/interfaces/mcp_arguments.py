@@ -181,6 +181,17 @@ class OutputArguments(ToolArguments):
     limit: int = Field(default=8 << 10, ge=1, le=LARGEST_PART, description="In bytes.")
 
 
+class WakesArguments(ToolArguments):
+    """Wait until something that you booked for later has come, at most a minute: a follow-up, an event, an answer.
+
+    What came while you were away is given at once, oldest first. Remember the sequence of the last one and give it
+    as after; without it you are given everything of the last days again.
+    """
+
+    after: int = Field(default=0, ge=0, description="The sequence of the last answer.")
+    seconds: int = Field(default=30, ge=0, le=LONGEST_WAIT_SECONDS)
+
+
 def read_arguments(form: type[ToolArguments], tool: str, arguments: Mapping[str, Any]) -> ToolArguments:
     """Check an agent's arguments for a tool; `InvalidValue` names the first that is wrong."""
     try:

@@ -33,19 +33,29 @@ INSTRUCTIONS = """\
 You ask here for commands to be run on this machine. Each is shown to a person exactly as you wrote it, and runs \
 only if the person approves it. You cannot approve, hold, or decide anything yourself. Submit a work order, wait \
 for it, then read its evidence. An outcome UNKNOWN is not a failure: nobody knows whether it took effect, so do \
-not ask for the same again before a person has decided."""
+not ask for the same again before a person has decided. What you want to do later, or once something happens, you \
+book with schedule_followup, watch or request_approval, and it comes through wait_for_wakes."""
 
 _LOOKING = frozenset(
-    {"list_work_orders", "work_order", "wait_for_work_order", "inspect_evidence", "read_output"}
+    {
+        "list_work_orders",
+        "work_order",
+        "wait_for_work_order",
+        "inspect_evidence",
+        "read_output",
+        "list_wakes",
+        "wait_for_wakes",
+    }
 )
 
 
-async def serve_agent(folder: Path, key: Credential, workspace: Path) -> None:
+async def serve_agent(folder: Path, key: Credential, workspace: Path, session: str) -> None:
     """Serve one agent on stdin and stdout until it hangs up.
 
-    ``key`` says who asks in all that comes in, ``workspace`` is the folder below which it may ask for work.
+    ``key`` says who asks in all that comes in, ``workspace`` is the folder below which it may ask for work, and
+    ``session`` names the one to which its follow-ups belong, in this launch and later ones.
     """
-    desk = AgentDesk(folder, key, workspace, new_id(SystemClock().now()))
+    desk = AgentDesk(folder, key, workspace, new_id(SystemClock().now()), session)
     server = make_server(desk)
     async with stdio_server(stdin=cast("Any", _Lines(sys.stdin))) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +33,28 @@ from engine.interfaces.mcp_arguments import (
     SubmitArguments,
     ToolArguments,
     WaitArguments,
+    WakesArguments,
     read_arguments,
 )
-from engine.interfaces.mcp_views import evidence_facts, order_line, order_state
+from engine.interfaces.mcp_views import evidence_facts, follow_up, order_line, order_state
 from engine.states import ApprovalState, TaskState
 from engine.views.values import AttemptRow, WorkOrderStory
-from engine.wakes.tools import ToolAnswer, ToolDefinition
+from engine.wakes.tools import ToolAnswer, ToolDefinition, tool_definitions
 from engine.work_order import WorkOrderSpec
 
 MOST_AT_ONCE = 4
 """So many calls of one agent are carried out at once; more of them wait."""
 _LOOK_SECONDS = 0.5
+
+MAIN_SESSION = "main"
+"""The session of an agent whose launch names none."""
+
+_EVENTS = (
+    "Of your own work orders these come by themselves: WO-118:awaiting_acceptance, WO-118:decision_needed, "
+    "WO-118:ended. Any other key comes when a person or a script tells it."
+)
+_COMES = "It comes through wait_for_wakes."
+_BOOKING = ("schedule_followup", "request_approval")
 
 _Call = Callable[[EngineClient, Any, str], Awaitable[ToolAnswer]]
 
@@ -50,11 +62,14 @@ _Call = Callable[[EngineClient, Any, str], Awaitable[ToolAnswer]]
 class AgentDesk:
     """The tools of one agent in one session. It connects to the owner anew for each call, always with its own key."""
 
-    def __init__(self, folder: Path, key: Credential, workspace: Path, session: str) -> None:
+    def __init__(
+        self, folder: Path, key: Credential, workspace: Path, launch: str, session: str = MAIN_SESSION
+    ) -> None:
         self._folder = folder
         self._key = key
         self._actor = key.actor
         self._workspace = workspace
+        self._launch = launch
         self._session = session
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
         self._calls: Mapping[str, tuple[type[ToolArguments], _Call]] = {
@@ -66,14 +81,20 @@ class AgentDesk:
             "cancel_work_order": (CancelArguments, self._cancel),
             "inspect_evidence": (AttemptArguments, self._evidence),
             "read_output": (OutputArguments, self._output),
+            "wait_for_wakes": (WakesArguments, self._wait_for_wakes),
         }
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools that are offered."""
-        return tuple(
+        own = tuple(
             ToolDefinition(name, " ".join((form.__doc__ or "").split()), form.model_json_schema())
             for name, (form, _) in self._calls.items()
+        )
+        more = {"watch": f" {_EVENTS}", **dict.fromkeys(_BOOKING, f" {_COMES}")}
+        return own + tuple(
+            replace(one, description=f"{one.description}{more.get(name, '')}")
+            for name, one in tool_definitions().items()
         )
 
     async def call(self, name: str, arguments: Mapping[str, Any], call_id: str) -> ToolAnswer:
@@ -88,6 +109,11 @@ class AgentDesk:
                     values = read_arguments(form, name, arguments)
                     async with self._client() as client:
                         return await function(client, values, call_id)
+                if name in tool_definitions():
+                    async with self._client() as client:
+                        return await client.followups.use_tool(
+                            name, arguments, session=self._session, call_id=f"{self._launch}:{call_id}"
+                        )
                 if name in METHODS:
                     async with self._client() as client:
                         await client.require(name)
@@ -117,7 +143,7 @@ class AgentDesk:
     async def _submit(self, client: EngineClient, given: SubmitArguments, call_id: str) -> ToolAnswer:
         spec = given.spec(self._workspace)
         self._require_inside(spec)
-        row = await client.submit(spec, key=f"mcp:{self._session}:{call_id}")
+        row = await client.submit(spec, key=f"mcp:{self._launch}:{call_id}")
         return ToolAnswer(
             True,
             f"WO-{row.number} is submitted and waits for a person's approval. Nothing runs before that.",
@@ -202,6 +228,17 @@ class AgentDesk:
         if part.masked:
             text += " Values of secrets are masked."
         return ToolAnswer(True, text, data={"attempt": name, "role": given.role, **wire.encode(part)})
+
+    async def _wait_for_wakes(self, client: EngineClient, given: WakesArguments, _call_id: str) -> ToolAnswer:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + given.seconds
+        while not (found := await client.followups.come(session=self._session, after=given.after)):
+            if loop.time() >= until:
+                break
+            await asyncio.sleep(min(_LOOK_SECONDS, max(0.0, until - loop.time())))
+        after = found[-1].sequence if found else given.after
+        text = f"{len(found)} came." if found else "Nothing came."
+        return ToolAnswer(True, text, data={"wakes": [follow_up(one) for one in found], "after": after})
 
     # ------------------------------------------------------------------------------------------ what is its own
 

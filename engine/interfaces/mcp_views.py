@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.instants import Instant, format_instant
+from engine.views.followups import FollowUp
 from engine.views.values import (
     ApprovalCard,
     AttemptRow,
@@ -80,6 +81,24 @@ def evidence_facts(name: str, view: EvidenceView) -> dict[str, Any]:
             if one.role != "manifest"
         ],
         "validation": _validation(view.validation) if view.validation is not None else None,
+    }
+
+
+def follow_up(one: FollowUp) -> dict[str, Any]:
+    """One wake that has come, as its agent reads it."""
+    return {
+        "sequence": one.sequence,
+        "id": one.id,
+        "trigger": one.trigger,
+        "message": clip(str(one.intent.get("message", one.intent.get("question", "")))),
+        "event": one.event_key,
+        "result": clip(one.result) if isinstance(one.result, str) else one.result,
+        "expired": one.expired,
+        "answered": one.answered_by is not None,
+        "due": _at(one.due_at),
+        "came_at": format_instant(one.ended_at),
+        "series": one.series,
+        "missed": one.missed,
     }
 
 

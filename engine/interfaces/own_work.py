@@ -14,8 +14,8 @@ from engine.engine import Engine
 from engine.errors import NotFound, Unauthorized
 from engine.views.work_orders import Asked
 
-_FREE = frozenset({"submit", "check", "take_back"})
-"""These say who asks, or take no name of anything."""
+_FREE = frozenset({"submit", "check", "take_back", "followups.use_tool", "followups.come"})
+"""These work for who asks and nobody else, or take no name of anything."""
 _SUBJECTS: Mapping[str, tuple[Asked, str]] = {
     "work_order": ("work_order", "name"),
     "receipt": ("work_order", "name"),

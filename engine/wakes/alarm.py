@@ -214,6 +214,11 @@ class AlarmClock:
         digest = requests.token_digest(token)
         return await self._store.write(self._answers.resolve, digest, text, actor, control=True)
 
+    async def answer(self, wake_id: str, answer: Json, actor: Actor) -> Resolution:
+        """As `resolve`, by the id of the wake: for a person who sees it, and whom the policy lets answer."""
+        text = requests.json_text(answer, "answer")
+        return await self._store.write(self._answers.answer, wake_id, text, actor, control=True)
+
     async def cancel(
         self,
         wake_id: str,

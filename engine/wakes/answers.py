@@ -20,6 +20,7 @@ from engine.wakes.values import (
     Delivery,
     Resolution,
     ResolveResult,
+    Trigger,
     Waiting,
     Wake,
     WakeState,
@@ -89,6 +90,20 @@ class Answers:
             return Resolution(ResolveResult.UNAUTHORIZED)
         if wake is None:
             return Resolution(ResolveResult.NOT_FOUND)
+        return self._accept(tx, wake, answer, actor, now)
+
+    def answer(self, tx: Transaction, wake_id: str, answer: str, actor: Actor, *, now: Instant) -> Resolution:
+        """As `resolve`, for one who sees the wake and needs no token to name it. The policy decides all the same."""
+        wake = self._store.wakes.get(tx, wake_id)
+        if wake is not None and wake.trigger is not Trigger.ON_APPROVAL:
+            wake = None
+        if not is_allowed(self._authorize, actor, "resolve", None if wake is None else about(wake)):
+            return Resolution(ResolveResult.UNAUTHORIZED)
+        if wake is None:
+            return Resolution(ResolveResult.NOT_FOUND)
+        return self._accept(tx, wake, answer, actor, now)
+
+    def _accept(self, tx: Transaction, wake: Wake, answer: str, actor: Actor, now: Instant) -> Resolution:
         accepted = self._store.queue.accept_answer(tx, wake.id, answer, actor, now, judge=self._trusted(tx))
         if accepted is None:
             return _no_longer(wake)

@@ -24,6 +24,7 @@ from engine.wakes.times import tool_time
 from engine.wakes.values import LIVE, Booked, CancelResult, IssuedApproval, WakeSummary
 
 PAGE = 100
+LONGEST_TITLE = 80
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -91,7 +92,7 @@ class AgentTools:
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools that are offered here."""
-        return tuple(_DEFINITIONS[name] for name in self._calls)
+        return tuple(tool_definitions()[name] for name in self._calls)
 
     async def call(self, name: str, arguments: Arguments, call_id: str) -> ToolAnswer:
         """Carry out a call; the same ``call_id`` again is a retry and books nothing twice."""
@@ -124,7 +125,7 @@ class AgentTools:
             cron=arguments.get("cron"),
             zone=arguments.get("zone"),
             every=arguments.get("every"),
-            intent={"message": arguments["message"]},
+            intent=_told("message", arguments["message"]),
             refuse_past=True,
         )
         due = "" if booked.due_at is None else f", due {format_instant(booked.due_at)}"
@@ -143,7 +144,7 @@ class AgentTools:
             key=self._key(call_id),
             event_key=arguments["event"],
             expires_in=arguments.get("expires_in"),
-            intent={"message": arguments["message"]},
+            intent=_told("message", arguments["message"]),
         )
         return _booked(booked, f"Wake {booked.id}, when {arguments['event']} comes{_until(booked)}")
 
@@ -159,7 +160,7 @@ class AgentTools:
             depth=identity.depth,
             key=self._key(call_id),
             expires_in=arguments["expires_in"],
-            intent={"question": arguments["question"]},
+            intent=_told("question", arguments["question"]),
         )
         if issued.token is not None:
             await self._deliver_token(issued, arguments["question"])
@@ -210,6 +211,12 @@ class AgentTools:
         return f"tool {hashlib.sha256(pair.encode()).hexdigest()}"
 
 
+def _told(name: str, text: str) -> dict[str, str]:
+    """What is handed over: the text, and its beginning as the title by which lists name the wake."""
+    line = " ".join(text.split())
+    return {"title": line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…", name: text}
+
+
 def _booked(booked: Booked, text: str) -> ToolAnswer:
     data = {"id": booked.id, "series": booked.series, "state": booked.state.value, "repeat": booked.repeat}
     if booked.due_at is not None:
@@ -233,6 +240,11 @@ def _shown(wake: WakeSummary) -> dict[str, Any]:
         "series": wake.series,
         "recurrence": wake.recurrence,
     }
+
+
+def tool_definitions() -> Mapping[str, ToolDefinition]:
+    """Every tool that there is, by name, for a host that offers them elsewhere than where they are carried out."""
+    return _DEFINITIONS
 
 
 def _require_arguments(name: str, arguments: Arguments) -> None:

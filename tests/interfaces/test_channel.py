@@ -315,6 +315,7 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
         "agents.add",
         "agents.revoke",
         "agents.listed",
+        "followups.answer",
     }
     assert RIGHTS[ActorKind.AGENT] == {Right.LOOK, Right.ASK}
     assert RIGHTS[ActorKind.SCRIPT] == {Right.LOOK, Right.ASK}

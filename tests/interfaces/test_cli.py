@@ -179,6 +179,7 @@ DECIDING = {
     "agents.add": ["agent", "add", "mine"],
     "agents.revoke": ["agent", "revoke", "mine", "--reason", "r"],
     "agents.listed": ["agent", "list"],
+    "followups.answer": ["agent", "answer", "some-question", "yes"],
     "budgets.set_limits": ["budget", "set", "root", "--cost", "5", "--reason", "r"],
     "budgets.add_project": ["budget", "add", "mine", "--reason", "r"],
     "budgets.remove_project": ["budget", "remove", "project:mine", "--reason", "r"],

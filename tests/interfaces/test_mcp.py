@@ -104,7 +104,7 @@ def connect(environment: dict[str, str], folder: Path, workspace: Path, person: 
     return start
 
 
-async def ask(session: ClientSession, tool: str, **arguments: Any) -> Any:
+async def ask(session: ClientSession, tool: str, /, **arguments: Any) -> Any:
     result = await session.call_tool(tool, arguments)
     assert result.structuredContent == json.loads(result.content[0].text)
     assert result.isError is not result.structuredContent["ok"]
@@ -140,6 +140,12 @@ async def test_e92_an_agent_proposes_a_person_approves_the_agent_reads_the_outco
             "cancel_work_order",
             "inspect_evidence",
             "read_output",
+            "wait_for_wakes",
+            "schedule_followup",
+            "watch",
+            "request_approval",
+            "cancel_wake",
+            "list_wakes",
         }
         assert all(tool.description and tool.inputSchema["type"] == "object" for tool in tools.values())
         asked = await ask(session, "submit_work_order", **PROPOSAL)
@@ -286,6 +292,57 @@ by = "person"
         assert answers[4]["data"]["text"] == "*****"
         assert answers[6]["data"]["masked"] == 2
         assert SECRET not in json.dumps(answers)
+
+
+async def test_e92_what_an_agent_books_for_later_comes_and_a_person_answers(
+    owner: Any, connect: Connect, person: Person
+) -> None:
+    """wakes.md §9 over MCP: follow-up, event of its own work, question; seen, answered and cancelled by the person."""
+    async with connect() as session:
+        await ask(session, "submit_work_order", **PROPOSAL)
+        booked = [
+            assert_ok(await ask(session, "schedule_followup", message="look again", when="+1s"))["data"],
+            assert_ok(await ask(session, "watch", event="WO-1:ended", message="tell the others"))["data"],
+            assert_ok(await ask(session, "request_approval", question="Merge it?", expires_in="1h"))["data"],
+            assert_ok(await ask(session, "schedule_followup", message="never", when="+1h"))["data"],
+        ]
+        assert "token" not in json.dumps(booked)
+        listed = assert_ok(await ask(session, "list_wakes"))["data"]["wakes"]
+        assert len({one["id"] for one in listed} & {one["id"] for one in booked}) >= 3
+        for pretended in ("workspace", "session", "actor", "depth"):
+            refused = await ask(session, "schedule_followup", message="m", when="+1h", **{pretended: "other"})
+            assert (refused["ok"], refused["reason"]) == (False, "invalid_value")
+
+        (asked,) = (await person("agent", "questions", "--json")).json
+        assert (asked["question"], asked["asked_by"]["name"]) == ("Merge it?", "codex")
+        await person("agent", "answer", asked["id"], "no, not yet", "--as-agent", "codex", ok=False)
+        await person("agent", "answer", asked["id"], "no, not yet")
+        assert (await person("agent", "answer", asked["id"], "yes", ok=False)).code == 4
+        assert "No agent asks" in (await person("agent", "questions")).out
+        await person("cancel", "WO-1", "--reason", "not needed")
+        assert assert_ok(await ask(session, "cancel_wake", id=booked[3]["id"]))["ok"]
+
+    seen: dict[str, Any] = {}
+    async with connect() as session:  # another launch of the same agent
+        after = 0
+        while len(seen) < 3:
+            came = assert_ok(await ask(session, "wait_for_wakes", after=after, seconds=60))["data"]
+            after = came["after"]
+            seen |= {one["message"]: one for one in came["wakes"]}
+        assert seen["Merge it?"]["result"] == "no, not yet"
+        assert (seen["Merge it?"]["answered"], seen["Merge it?"]["expired"]) == (True, False)
+        assert seen["tell the others"]["result"]["state"] == "CANCELLED"
+        assert seen["look again"]["trigger"] == "at"
+        assert assert_ok(await ask(session, "list_wakes"))["data"]["wakes"] == []
+        assert assert_ok(await ask(session, "wait_for_wakes", after=after, seconds=0))["data"]["wakes"] == []
+    async with connect("other") as session:
+        assert assert_ok(await ask(session, "list_wakes"))["data"]["wakes"] == []
+        assert assert_ok(await ask(session, "wait_for_wakes", seconds=0))["data"]["wakes"] == []
+        said = {
+            (await ask(session, "cancel_wake", id=wake))["text"].replace(wake, "it")
+            for wake in (booked[0]["id"], booked[3]["id"], "01K0000000000000000000NONE")
+        }
+        assert len(said) == 1, "of others it learns nothing"
 
 
 async def test_e92_without_an_owner_it_says_so_and_goes_on_once_there_is_one(

@@ -47,7 +47,12 @@ async def test_s13_a_delivered_event_resumes_the_session(world: World) -> None:
     await world.alarms[0].deliver_event("w", "ci", {"n": 1})
     await world.alarms[0].run_due()
     (wake,) = world.turn.entered
-    assert (wake.session, wake.lane, wake.intent, wake.result) == ("s", "s", {"message": "look"}, {"n": 1})
+    assert (wake.session, wake.lane, wake.intent, wake.result) == (
+        "s",
+        "s",
+        {"title": "look", "message": "look"},
+        {"n": 1},
+    )
 
 
 async def test_s32_a_repeated_call_tells_what_was_booked(world: World) -> None:
@@ -170,7 +175,9 @@ async def test_an_agent_never_sees_the_token_of_its_approval(world: World) -> No
     assert (await alarm.resolve(issued.token, "yes", AGENT)).result is ResolveResult.UNAUTHORIZED
     assert (await alarm.resolve(issued.token, "yes", ADA)).ok
     await alarm.run_due()
-    assert [(wake.intent, wake.result) for wake in world.turn.entered] == [({"question": "Merge?"}, "yes")]
+    assert [(wake.intent, wake.result) for wake in world.turn.entered] == [
+        ({"title": "Merge?", "question": "Merge?"}, "yes")
+    ]
 
 
 async def test_depth_comes_from_the_host_or_the_running_sink_whichever_is_deeper(world: World) -> None:
