@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import functools
 import heapq
 import sys
 import time
@@ -67,15 +68,21 @@ class SystemClock:
 
     def boot_id(self) -> str:
         """The kernel's boot id on Linux, the system's own count of boots on Windows; never a wall time."""
-        if sys.platform == "linux":
-            return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        if sys.platform == "win32":
-            return _windows_boot_count()
-        return str(psutil.boot_time())
+        return _boot_id()
 
     async def sleep(self, milliseconds: int) -> None:
         """Wait in the running loop, never longer than `LONGEST_SLEEP_MS`."""
         await asyncio.sleep(min(milliseconds, LONGEST_SLEEP_MS) / 1000)
+
+
+@functools.cache
+def _boot_id() -> str:
+    """Read once: no process outlives the boot it was started in, and every look at the clock asks for it."""
+    if sys.platform == "linux":
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    if sys.platform == "win32":
+        return _windows_boot_count()
+    return str(psutil.boot_time())
 
 
 def _windows_boot_count() -> str:

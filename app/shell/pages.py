@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,22 @@ if TYPE_CHECKING:
     from engine.views.values import EngineStatus
 
 
+_place: ContextVar[QWidget | None] = ContextVar("where the next page is made", default=None)
+
+
+@contextmanager
+def pages_made_in(place: QWidget) -> Iterator[None]:
+    """Make pages as children of ``place`` from their first moment.
+
+    A page that is moved there when all of it is built takes half as long again: Qt styles every widget anew.
+    """
+    token = _place.set(place)
+    try:
+        yield
+    finally:
+        _place.reset(token)
+
+
 class PageView(QWidget):
     """The base of every page's widget: what the shell may ask of it. By default it does nothing.
 
@@ -25,7 +43,7 @@ class PageView(QWidget):
     acts_on = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent or _place.get())
         self.selection: Selection | None = None
 
     def act_on(self, selection: Selection | None) -> None:

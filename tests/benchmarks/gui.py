@@ -78,6 +78,11 @@ class Heartbeat(QObject):
         """The longest block in ms that this process can have caused: no longer than the time it was running."""
         return max((min(gap.wall, gap.process) for gap in self.gaps), default=0.0)
 
+    @property
+    def worst_thread(self) -> float:
+        """The most processor time in ms that the window's own thread took between two beats."""
+        return max((gap.thread for gap in self.gaps), default=0.0)
+
     def over(self, limit_ms: float) -> int:
         """How many blocks were longer than ``limit_ms``."""
         return sum(gap.wall > limit_ms for gap in self.gaps)
@@ -117,6 +122,11 @@ class Painted(QObject):
         if event.type() == QEvent.Type.Paint and not self._event.is_set() and self._holds():
             asyncio.get_running_loop().call_soon(self._event.set)
         return False
+
+    @property
+    def done(self) -> bool:
+        """Whether it was painted."""
+        return self._event.is_set()
 
     async def wait(self, seconds: float) -> None:
         """Wait until it was painted."""

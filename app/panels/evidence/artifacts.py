@@ -90,7 +90,7 @@ class ArtifactsView(QWidget):
         return self._preview
 
     def _build_files(self, spawn: Spawn) -> QWidget:
-        split = QSplitter(Qt.Orientation.Horizontal, self)
+        split = QSplitter(Qt.Orientation.Horizontal, self._stack)
         split.setChildrenCollapsible(False)
         side = QWidget(split)
         side.setMinimumWidth(150)

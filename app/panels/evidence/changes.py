@@ -102,13 +102,13 @@ class ChangesView(QWidget):
         self._shortcomings = Notice(Tone.NEUTRAL, self)
         for notice in (self._outside, self._others, self._shortcomings):
             lines.addWidget(notice)
+        self._split = QSplitter(Qt.Orientation.Vertical, self)
         self._table: RowTable[ChangeRow] = RowTable(
-            self._model, "Changed paths of the workspace", (13, 44, 24), self
+            self._model, "Changed paths of the workspace", (13, 44, 24), self._split
         )
         self._table.setItemDelegateForColumn(0, BadgeDelegate(self._look_at, self._table))
         self._table.chosen.connect(self._on_chosen)
-        self._diff = DiffView(self, fills=True)
-        self._split = QSplitter(Qt.Orientation.Vertical, self)
+        self._diff = DiffView(self._split, fills=True)
         self._split.setChildrenCollapsible(False)
         self._split.addWidget(self._table)
         self._split.addWidget(self._diff)

@@ -30,7 +30,7 @@ class JudgedView(QScrollArea):
         self._other = ""
         self.setWidgetResizable(True)
         self.setAccessibleName("Validation")
-        body = QWidget()
+        body = QWidget(self.viewport())
         lines = column(body, margins=(18, 14, 18, 14), gap=8)
         lines.addWidget(SectionLabel("Criteria, fixed beforehand", body))
         self._criteria = prose("", name="Criteria", parent=body)

@@ -34,7 +34,7 @@ class OutputView(QWidget):
         self._views = {}
         for stream, name in _STREAMS:
             self._bar.addTab(stream)
-            view = LogView(spawn, name, self, settings=settings)
+            view = LogView(spawn, name, self._stack, settings=settings)
             self._views[stream] = view
             self._stack.addWidget(view)
         lines.addWidget(self._stack, 1)

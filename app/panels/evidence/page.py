@@ -108,14 +108,14 @@ class EvidencePage(PageView):
         split = side_by_side(
             self._session.settings,
             "evidence split",
-            self._build_list(),
-            self._build_right(),
+            self._build_list,
+            self._build_right,
             (340, 772),
             self,
         )
         outer.addWidget(split)
 
-    def _build_list(self) -> QWidget:
+    def _build_list(self, _parent: QWidget) -> QWidget:
         self._side = FilteredList(
             self._model,
             CardDelegate(partial(card, times=self._session.times)),
@@ -129,8 +129,8 @@ class EvidencePage(PageView):
         self._list = self._side.list
         return self._side.side
 
-    def _build_right(self) -> QWidget:
-        right = frame("window")
+    def _build_right(self, parent: QWidget) -> QWidget:
+        right = frame("window", parent)
         right.setMinimumWidth(380)
         lines = column(right)
         self._stack = QStackedWidget(right)
@@ -145,7 +145,7 @@ class EvidencePage(PageView):
 
     def _build_evidence(self) -> QWidget:
         session = self._session
-        holder = QWidget()
+        holder = QWidget(self._stack)
         lines = column(holder)
         head = column(margins=(18, 14, 18, 8), gap=4)
         first = row(gap=8)
@@ -175,16 +175,22 @@ class EvidencePage(PageView):
         lines.addLayout(head)
         self._stale_strip = StalenessStrip(session.times, self._tasks.spawn, session.engine.workspace_since)
         lines.addWidget(self._stale_strip)
-        self._tabs = QTabWidget()
+        self._tabs = QTabWidget(holder)
         self._tabs.setDocumentMode(True)
         self._tabs.setAccessibleName("Parts of the evidence")
-        self._summary = SummaryView(session.times, self._tasks.spawn, session.engine.verify_blob)
-        self._output = OutputView(self._tasks.spawn, settings=session.settings)
+        # Each part is made in its place; moving it there later makes Qt style all of it again.
+        place = self._tabs.findChild(QStackedWidget)
+        self._summary = SummaryView(session.times, self._tasks.spawn, session.engine.verify_blob, place)
+        self._output = OutputView(self._tasks.spawn, place, settings=session.settings)
         self._artifacts = ArtifactsView(
-            self._tasks.spawn, self._blobs.path, session.engine.verify_blob, settings=session.settings
+            self._tasks.spawn,
+            self._blobs.path,
+            session.engine.verify_blob,
+            place,
+            settings=session.settings,
         )
-        self._changes = ChangesView(self._tasks.spawn, session.engine.compare_file)
-        self._judged = JudgedView(session.times, self.show_subject)
+        self._changes = ChangesView(self._tasks.spawn, session.engine.compare_file, place)
+        self._judged = JudgedView(session.times, self.show_subject, place)
         for name, part in (
             ("Summary", self._summary),
             ("Output", self._output),

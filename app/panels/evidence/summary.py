@@ -53,7 +53,7 @@ class SummaryView(QScrollArea):
         self._last_output: int | None = None
         self.setWidgetResizable(True)
         self.setAccessibleName("Summary")
-        body = QWidget()
+        body = QWidget(self.viewport())
         self._lines = column(body, margins=(18, 14, 18, 18), gap=12)
         self._build_outcome(body)
         self._drift = Facts("What would have run was not what had been approved", body)

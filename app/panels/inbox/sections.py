@@ -139,18 +139,45 @@ class Facts(QWidget):
         super().__init__(parent)
         lines = column(self, gap=6)
         lines.addWidget(SectionLabel(head, self))
-        self._grid = KeyValueGrid(head, self)
-        lines.addWidget(self._grid)
+        self._rows = FactRows(KeyValueGrid(head, self))
+        lines.addWidget(self._rows.grid)
 
     def set_facts(self, facts: Sequence[Fact]) -> None:
         """Show these; with none of them the whole part goes away."""
-        self._grid.clear()
-        add_facts(self._grid, facts)
+        self._rows.show(facts)
         self.setVisible(bool(facts))
 
 
-def add_facts(grid: KeyValueGrid, facts: Sequence[Fact]) -> None:
-    """Add facts to a table, their values wrapped with hidden characters written out."""
+class FactRows:
+    """Facts in a table that is built once for as long as they have the same names: then only values change."""
+
+    def __init__(self, grid: KeyValueGrid) -> None:
+        self.grid = grid
+        self._facts: tuple[Fact, ...] = ()
+        self._values: list[WrappedText] = []
+
+    def show(self, facts: Sequence[Fact]) -> bool:
+        """Show these; whether the table was built anew."""
+        before, self._facts = self._facts, tuple(facts)
+        if self._values and [_form(fact) for fact in before] == [_form(fact) for fact in facts]:
+            for old, fact, value in zip(before, facts, self._values, strict=True):
+                if old != fact:
+                    value.set_text(fact.value, tone=fact.tone)
+                    value.setToolTip(plain_tip(fact.tip) if fact.tip else "")
+            return False
+        self.grid.clear()
+        self._values = add_facts(self.grid, facts)
+        return True
+
+
+def _form(fact: Fact) -> tuple[str, bool]:
+    """What of a fact its row is built for."""
+    return fact.name, fact.code
+
+
+def add_facts(grid: KeyValueGrid, facts: Sequence[Fact]) -> list[WrappedText]:
+    """Add facts to a table, their values wrapped with hidden characters written out; gives the values."""
+    values = []
     for fact in facts:
         value = WrappedText(
             fact.value,
@@ -161,6 +188,8 @@ def add_facts(grid: KeyValueGrid, facts: Sequence[Fact]) -> None:
             parent=grid,
         )
         grid.add(fact.name, value, tip=fact.tip)
+        values.append(value)
+    return values
 
 
 class CommandSection(QWidget):
@@ -253,6 +282,10 @@ class EnvironmentPart(QWidget):
 
     def show_facts(self, own: Sequence[Fact], base: Sequence[Fact]) -> None:
         """Show what the command sets; ``base`` is what every child gets."""
+        if self._facts == (tuple(own), tuple(base)):
+            if not self._base.isHidden():
+                self._toggle()
+            return
         self._facts = (tuple(own), tuple(base))
         self._base.hide()
         self._fill()

@@ -23,6 +23,9 @@ _STORED_ORDER = "\u202d"
 _LINE_BREAK = "\u2028"
 
 
+_MOST_WIDTHS = 16
+
+
 class WrappedText(QWidget):
     """Text in one font that wraps at words or, where a word is too long, anywhere.
 
@@ -53,6 +56,8 @@ class WrappedText(QWidget):
         self._marks: list[tuple[int, int]] = []
         self._layout = QTextLayout()
         self._height = 0.0
+        self._arranged = -1
+        self._heights: dict[int, int] = {}
         lower = QFontMetricsF(font()).ascent() - QFontMetricsF(self.font()).ascent()
         self._top = max(lower, 0.0) if on_line_of_label else 0.0
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -93,6 +98,8 @@ class WrappedText(QWidget):
         option.setTextDirection(Qt.LayoutDirection.LeftToRight)
         self._layout.setTextOption(option)
         self._layout.setCacheEnabled(True)
+        self._arranged = -1
+        self._heights.clear()
         self._arrange(self.width())
         self.updateGeometry()
         self.update()
@@ -102,11 +109,16 @@ class WrappedText(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """The height for a width."""
-        self._arrange(width)
-        height = self._height
-        self._arrange(self.width())
-        return int(height + 0.999)
+        """The height for a width. A layout asks for the same few widths over and over: they are remembered."""
+        height = self._heights.get(width)
+        if height is None:
+            self._arrange(width)
+            height = int(self._height + 0.999)
+            if len(self._heights) > _MOST_WIDTHS:
+                self._heights.clear()
+            self._heights[width] = height
+            self._arrange(self.width())
+        return height
 
     def sizeHint(self) -> QSize:
         """One line, if it is not too long for that."""
@@ -153,6 +165,9 @@ class WrappedText(QWidget):
                 painter.drawRoundedRect(box.adjusted(0.5, 1, -0.5, -0.5), 3, 3)
 
     def _arrange(self, width: int) -> None:
+        if width == self._arranged:
+            return
+        self._arranged = width
         self._layout.beginLayout()
         height = self._top
         while (line := self._layout.createLine()).isValid():

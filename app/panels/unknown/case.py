@@ -117,7 +117,7 @@ class CaseView(QWidget):
         return head
 
     def _build_body(self, tasks: OwnedTasks, look_again: Callable[[], None]) -> QWidget:
-        body = QWidget(self._scroll)
+        body = QWidget(self._scroll.viewport())
         lines = column(body, margins=(18, 4, 18, 18), gap=16)
         lines.addWidget(self._build_lost(body))
         lines.addWidget(self._build_certain(body))

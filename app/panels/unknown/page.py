@@ -95,15 +95,15 @@ class UnknownPage(PageView):
         split = side_by_side(
             self._session.settings,
             "unknown split",
-            self._build_list(),
-            self._build_right(),
+            self._build_list,
+            self._build_right,
             (280, 832),
             self,
         )
         outer.addWidget(split)
 
-    def _build_list(self) -> QWidget:
-        side = frame("side")
+    def _build_list(self, parent: QWidget) -> QWidget:
+        side = frame("side", parent)
         side.setMinimumWidth(220)
         lines = column(side)
         head = row(margins=(13, 9, 13, 9), gap=8)
@@ -122,13 +122,13 @@ class UnknownPage(PageView):
         lines.addWidget(self._list, 1)
         return side
 
-    def _build_right(self) -> QWidget:
-        right = frame("window")
+    def _build_right(self, parent: QWidget) -> QWidget:
+        right = frame("window", parent)
         right.setMinimumWidth(590)
         lines = column(right)
         self._stack = QStackedWidget(right)
         self._nothing = EmptyState("Nothing is UNKNOWN", "")
-        self._case = CaseView(self._session, self._tasks, self._decide, self._look_again)
+        self._case = CaseView(self._session, self._tasks, self._decide, self._look_again, self._stack)
         self._stack.addWidget(self._nothing)
         self._stack.addWidget(self._case)
         lines.addWidget(self._stack)
