@@ -36,7 +36,7 @@ from app.shell.geometry import SMALLEST_SIZE, fitted
 from app.shell.keep_awake import KeepAwake
 from app.shell.kept_layout import keep_layout
 from app.shell.manual import PAGES, show_manual
-from app.shell.pages import Page, PageView
+from app.shell.pages import Page, PageView, pages_made_in
 from app.shell.quitting import may_quit
 from app.shell.rail import NavigationRail
 from app.shell.tray import Tray
@@ -286,7 +286,8 @@ class MainWindow(QMainWindow):
         """The widget of a page, built now if it was not."""
         if key not in self._views:
             page = next(page for page in self.pages if page.key == key)
-            made = page.make(self.session)
+            with pages_made_in(self.stack):
+                made = page.make(self.session)
             made.acts_on.connect(partial(self._take_selection, made))
             self._views[key] = made
             self.stack.addWidget(made)
