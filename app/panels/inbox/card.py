@@ -281,6 +281,12 @@ class CardView(QWidget):
         line = row(foot, margins=(pad, 11, pad, 12), gap=8)
         for act, text, tip, role in (
             (Act.APPROVE, "Approve", "Approve exactly what this card shows", Role.PRIMARY),
+            (
+                Act.GRANT,
+                "Grant…",
+                "Approve it, and the same thing again a few times; what that covers is shown first",
+                Role.PLAIN,
+            ),
             (Act.REJECT, "Reject…", "Reject this request, with a reason; nothing runs", Role.PLAIN),
             (
                 Act.HOLD,
@@ -292,6 +298,7 @@ class CardView(QWidget):
             (Act.WITHDRAW, "Withdraw", "Take the approval back before it is used", Role.PLAIN),
             (Act.ASK_AGAIN, "Ask again", "Seal the step as it is now and ask anew", Role.PLAIN),
             (Act.SHOW_NEXT, "Show the new request", "Go to the newer request of this step", Role.PLAIN),
+            (Act.SHOW_GRANT, "Its grant", "Show the standing grant that approved it", Role.QUIET),
             (Act.SHOW_ORDER, "Work order", "Show the story of the work order", Role.QUIET),
         ):
             pressed = button(
@@ -496,7 +503,7 @@ class CardView(QWidget):
         bar.setValue(bottom + 24 - self._scroll.viewport().height())
 
     def _pressed(self, act: Act) -> None:
-        if act is Act.APPROVE and not self.readiness().ready:
+        if act in (Act.APPROVE, Act.GRANT) and not self.readiness().ready:
             self._refresh()
             return
         if act in self._possible():
@@ -519,6 +526,7 @@ class CardView(QWidget):
     def _refresh(self) -> None:
         ready = self.readiness()
         self._buttons[Act.APPROVE].setEnabled(ready.ready)
+        self._buttons[Act.GRANT].setEnabled(ready.ready)
         none_ticked = not self._alike.isHidden() and not self._alike.ticked()
         self._hint.setText("Tick at least one request" if none_ticked else _hint(ready))
         self._go_there.setVisible(ready.block is Block.UNSEEN)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtWidgets import QWidget
 
+from app.panels.inbox.granting import ask_grant
 from app.panels.inbox.row_text import command_line, one_line
 from app.panels.inbox.sheet import Act
 from app.session import Session
@@ -83,6 +84,8 @@ async def decide(
     match act:
         case Act.APPROVE:
             return await _approve(session, card, tuple(among), covers_validation, look_ms)
+        case Act.GRANT:
+            return await _grant(session, card, covers_validation, len(card.alike), parent)
         case Act.REJECT:
             return await _reject(session, card, parent)
         case Act.HOLD:
@@ -133,6 +136,43 @@ async def _approve(
             note=f"{one_line(by or 'somebody')} had rejected it before",
         )
     return done.after(decided)
+
+
+async def _grant(
+    session: Session, card: ApprovalCard, covers_validation: bool, alike: int, parent: QWidget
+) -> Done | None:
+    order = await session.engine.work_order_row(card.work_order_id)
+    assert order is not None
+    wish = await ask_grant(
+        parent,
+        card,
+        order.requested_by,
+        session.times,
+        covers_validation=covers_validation,
+        alike=alike,
+    )
+    if wish is None:
+        return None
+    view = await session.engine.grants.give(
+        card.approval_id,
+        session.actor,
+        seal=card.seal,
+        ends_at=session.times.now() + wish.lasts_ms,
+        uses=wish.uses,
+        free=wish.free,
+        any_state=wish.any_state,
+        covers_validation=wish.covers_validation,
+        reason=wish.reason,
+    )
+    own = view.row
+    until = session.times.stamp(own.ends_at)
+    return Done(
+        "Granted",
+        f"{_name(card)}, use {own.uses} of {own.max_uses} until {until},",
+        session.times.now(),
+        (card.approval_id,),
+        can_withdraw=True,
+    )
 
 
 async def _reject(session: Session, card: ApprovalCard, parent: QWidget) -> Done | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QModelIndex, Qt, QTimer
 from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from app.panels.inbox.card import CardView
 from app.panels.inbox.decisions import Done, decide, error_words
 from app.panels.inbox.feed import QueueFeed
+from app.panels.inbox.grants import GrantsView, strip_words
 from app.panels.inbox.guard import AttentionGuard
 from app.panels.inbox.model import QueueModel
 from app.panels.inbox.queue_list import QueueList
@@ -24,7 +25,7 @@ from app.shell.pages import PageView
 from app.theme import Text, Tone, state_word
 from app.widgets import EmptyState, Role, button, column, duration_text, frame, label, number, row, rule
 from engine.errors import NotFound, PraxisError
-from engine.states import ApprovalState, HoldKind, NodeKind
+from engine.states import ApprovalState, GrantState, HoldKind, NodeKind
 from engine.views.values import ApprovalCard, EngineStatus, HoldRow, QuietMeter
 
 AROUND_MS = 500
@@ -32,6 +33,9 @@ AROUND_MS = 500
 
 RECHECK_MS = 1000
 """After this time a count that does not agree with the rows makes all loaded rows be read again."""
+
+GRANTS = "grants"
+"""The subject that shows the standing grants."""
 
 _APPROVAL = "approval"
 _AROUND = ("hold", "scope", "task", "attempt", "claim", "lane", "work_order", "worker", "clock")
@@ -62,11 +66,13 @@ class InboxView(PageView):
         self._model.edited.connect(self._say_count)
         self._model.edited.connect(self._choose_wanted)
         self._list.chosen.connect(self._on_chosen)
-        self._list.clicked.connect(lambda index: self._on_chosen(index.row()))
-        self._list.inspect.connect(self._card.focus_body)
+        self._list.clicked.connect(self._on_clicked)
+        self._list.inspect.connect(self._inspect)
         self._card.acted.connect(self._on_act)
         self._card.left.connect(self._list.setFocus)
         self._card.looked_at.connect(self._show)
+        self._grants.left.connect(self._leave_grants)
+        self._grants.opened_card.connect(self._leave_grants_for)
         session.changed.connect(self._on_changes)
         session.status_changed.connect(self._on_status)
         session.spawn(self._begin(), "read the inbox")
@@ -74,7 +80,11 @@ class InboxView(PageView):
     # --------------------------------------------------------------------------------- what the shell asks
 
     def show_subject(self, subject_id: str) -> None:
-        """Show the card of a request, or of the request that waits for a task or work order."""
+        """Show the card of a request, or of the request that waits for a task or work order; or the `GRANTS`."""
+        if subject_id == GRANTS:
+            self._show_grants()
+            return
+        self._leave_grants()
         self._show(self._model.find(subject_id) or subject_id)
 
     def focus_first(self) -> None:
@@ -116,6 +126,20 @@ class InboxView(PageView):
         )
         lines.addWidget(self._list, 1)
         lines.addWidget(rule(side))
+        self._granted = button(
+            "Standing grants",
+            "Show the standing grants, what each covers and every use",
+            self._show_grants,
+            role=Role.QUIET,
+            parent=side,
+        )
+        self._in_force = label("", Text.SMALL, muted=True, wrap=True, parent=side)
+        grants = column(margins=(5, 4, 13, 0), gap=0)
+        grants.addWidget(self._granted, 0, Qt.AlignmentFlag.AlignLeft)
+        self._in_force.setContentsMargins(8, 0, 0, 4)
+        grants.addWidget(self._in_force)
+        lines.addLayout(grants)
+        lines.addWidget(rule(side))
         self._meter = label("", Text.SMALL, muted=True, wrap=True, parent=side)
         self._meter.setContentsMargins(13, 8, 13, 9)
         self._meter.setToolTip(
@@ -141,6 +165,12 @@ class InboxView(PageView):
         self._card = CardView(self._session.times, self._guard)
         for page in (self._reading, self._nothing, self._card):
             self._stack.addWidget(page)
+        self._sides = QStackedWidget(right)
+        requests = QWidget()
+        waiting = column(requests)
+        self._grants = GrantsView(self._session)
+        self._sides.addWidget(requests)
+        self._sides.addWidget(self._grants)
         self._done = Notice(Tone.OK, right)
         self._undo = button(
             "Withdraw", "Take this approval back before it is used", self._withdraw_last, role=Role.QUIET
@@ -149,8 +179,9 @@ class InboxView(PageView):
         self._dismiss = button("Close", "Close this line", self._close_done, role=Role.QUIET)
         self._done.add(self._dismiss)
         # Above the card: the buttons below it must stay where they are.
-        lines.addWidget(self._done)
-        lines.addWidget(self._stack, 1)
+        waiting.addWidget(self._done)
+        waiting.addWidget(self._stack, 1)
+        lines.addWidget(self._sides, 1)
         return right
 
     # --------------------------------------------------------------------------------------------- reading
@@ -158,6 +189,7 @@ class InboxView(PageView):
     async def _begin(self) -> None:
         await self._feed.read_all_again()
         await self._read_meter()
+        await self._read_grants()
         self._choose_something()
 
     def _read_more(self) -> None:
@@ -165,6 +197,9 @@ class InboxView(PageView):
 
     def _on_changes(self, changes: Changes) -> None:
         approvals = changes.ids(_APPROVAL)
+        if changes.touches("grant") or (approvals and self._grants.isVisible()):
+            self._grants.refresh()
+            self._session.spawn(self._read_grants(), "read the grants in force")
         if approvals:
             self._touched |= approvals
             self._arrivals = self._arrivals or "approval.asked" in changes.kinds
@@ -192,12 +227,31 @@ class InboxView(PageView):
             self._catching_up = False
         self._choose_something()
 
+    async def _read_grants(self) -> None:
+        """Say under the queue which grants are in force."""
+        rows = await self._session.engine.grants.listed(states=(GrantState.LIVE,))
+        said = strip_words(rows, self._session.times)
+        self._in_force.setText(said)
+        self._in_force.setVisible(bool(said))
+
+    def _show_grants(self) -> None:
+        self._sides.setCurrentWidget(self._grants)
+        self._grants.focus_first()
+
+    def _leave_grants(self) -> None:
+        self._sides.setCurrentIndex(0)
+
+    def _leave_grants_for(self, approval_id: str) -> None:
+        self._leave_grants()
+        self._show(approval_id)
+
     async def _read_meter(self) -> None:
         self._meter.setText(meter_words(await self._session.engine.quiet_meter()))
 
     def _on_status(self, status: EngineStatus) -> None:
         self._say_count()
         self._card.set_read_only(status.superseded)
+        self._grants.set_read_only(status.superseded)
         card = self._card.card
         if card is not None and (self._hold_on(card) is not None) != self._card.held:
             self._read_card_again()
@@ -242,10 +296,21 @@ class InboxView(PageView):
     def _on_chosen(self, at: int) -> None:
         if at < 0 or self._model.editing:
             return
+        if self._list.hasFocus():
+            # The person moves in the list; what the engine moves leaves the grants before their eyes.
+            self._leave_grants()
         entry = self._model.entry(at)
         ids = {member.approval_id for member in entry.members} or {entry.last.approval_id}
         if self._wanted not in ids:
             self._show(entry.row.approval_id)
+
+    def _on_clicked(self, index: QModelIndex) -> None:
+        self._leave_grants()
+        self._on_chosen(index.row())
+
+    def _inspect(self) -> None:
+        self._leave_grants()
+        self._card.focus_body()
 
     def _show(self, approval_id: str) -> None:
         """Show the card of this request; its row, if there is one, becomes current and stays."""
@@ -321,6 +386,10 @@ class InboxView(PageView):
             case Act.SHOW_NEXT:
                 if (newer := self._model.find(card.task_id)) is not None:
                     self._show(newer)
+            case Act.SHOW_GRANT:
+                if card.grant is not None:
+                    self._grants.show_grant(card.grant.grant_id)
+                    self._show_grants()
             case Act.SHOW_ORDER:
                 self._session.open_page("work_orders", card.work_order_id)
             case _:

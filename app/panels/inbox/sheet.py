@@ -32,12 +32,14 @@ class Act(StrEnum):
 
     APPROVE = "approve"
     REJECT = "reject"
+    GRANT = "grant"
     HOLD = "hold"
     RESUME = "resume"
     ASK_AGAIN = "ask again"
     WITHDRAW = "withdraw"
     SHOW_NEXT = "show the new request"
     SHOW_ORDER = "show the work order"
+    SHOW_GRANT = "show the grant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,12 @@ def ending(card: ApprovalCard, times: Times) -> str:
     """How a request that does not wait any more has ended, in a sentence or two; "" while it waits."""
     by = f" by {spoken(card.decided_by)}" if card.decided_by else ""
     reason = f" Reason: {spoken(card.decision_reason)}" if card.decision_reason else ""
+    if card.grant is not None:
+        by = (
+            f" by the standing grant of {spoken(card.grant.given_by)}"
+            f" (use {card.grant.ordinal} of {card.grant.max_uses})"
+        )
+        reason = ""
     at = _at(card.decided_at or card.ended_at, times)
     match card.state:
         case ApprovalState.PENDING if times.now() >= card.expires_at:
@@ -177,23 +185,31 @@ def possible(
     ``read_only``: another console has taken over, so nothing can be decided here any more (E-20).
     """
     acts = _possible(card, now, held=held, successor=successor)
-    return tuple(act for act in acts if act in (Act.SHOW_NEXT, Act.SHOW_ORDER)) if read_only else acts
+    return (
+        tuple(act for act in acts if act in (Act.SHOW_NEXT, Act.SHOW_ORDER, Act.SHOW_GRANT))
+        if read_only
+        else acts
+    )
 
 
 def _possible(card: ApprovalCard, now: Instant, *, held: bool, successor: bool) -> tuple[Act, ...]:
     hold = Act.RESUME if held else Act.HOLD
     match card.state:
         case ApprovalState.PENDING if now < card.expires_at:
-            return (Act.APPROVE, Act.REJECT, hold)
+            return (Act.APPROVE, Act.GRANT, Act.REJECT, hold)
         case ApprovalState.APPROVED:
-            return (Act.WITHDRAW, hold, Act.SHOW_ORDER)
+            return (Act.WITHDRAW, hold, *_to_grant(card), Act.SHOW_ORDER)
         case ApprovalState.CHANGED if successor:
             return (Act.SHOW_NEXT, Act.SHOW_ORDER)
         case ApprovalState.EXPIRED | ApprovalState.WITHDRAWN | ApprovalState.CHANGED:
             return (Act.SHOW_NEXT,) if successor else (Act.ASK_AGAIN, Act.SHOW_ORDER)
         case ApprovalState.PENDING:
             return ()
-    return (Act.SHOW_ORDER,)
+    return (*_to_grant(card), Act.SHOW_ORDER)
+
+
+def _to_grant(card: ApprovalCard) -> tuple[Act, ...]:
+    return () if card.grant is None else (Act.SHOW_GRANT,)
 
 
 def content_key(card: ApprovalCard) -> tuple[object, ...]:

@@ -18,10 +18,18 @@ from engine.views.values import ApprovalCard, EngineStatus, HoldRow, InboxRow, Q
 from tests.app.panels.inbox.samples import approval_card
 
 
+class NoGrants:
+    """Standing grants of which there are none."""
+
+    async def listed(self, **wanted: Any) -> tuple[()]:
+        return ()
+
+
 class FakeEngine:
     """Holds cards; every command is written down in ``calls`` and obeys the engine's rules in short."""
 
     def __init__(self, clock: ManualClock, cards: Iterable[ApprovalCard] = ()) -> None:
+        self.grants = NoGrants()
         self.clock = clock
         self.cards = {card.approval_id: card for card in cards}
         self.calls: list[tuple[Any, ...]] = []

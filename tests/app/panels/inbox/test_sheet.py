@@ -182,7 +182,7 @@ def test_the_badge_of_each_state(clock: ManualClock) -> None:
 @pytest.mark.parametrize(
     ("state", "successor", "acts"),
     [
-        (ApprovalState.PENDING, False, {Act.APPROVE, Act.REJECT, Act.HOLD}),
+        (ApprovalState.PENDING, False, {Act.APPROVE, Act.GRANT, Act.REJECT, Act.HOLD}),
         (ApprovalState.APPROVED, False, {Act.WITHDRAW, Act.HOLD, Act.SHOW_ORDER}),
         (ApprovalState.REJECTED, False, {Act.SHOW_ORDER}),
         (ApprovalState.CONSUMED, False, {Act.SHOW_ORDER}),
