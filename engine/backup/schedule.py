@@ -8,7 +8,7 @@ import logging
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from engine.actors import ENGINE, Actor
 from engine.backup.backups import Backups
@@ -21,7 +21,6 @@ from engine.instants import Instant, format_instant, parse_instant, require_batc
 from engine.storage import Rx, Storage, Subject, Tx
 from engine.wakes import NO_LIMIT, AlarmClock, Wake, external
 from engine.wakes.recurrence import rule_from_json
-from engine.wakes.requests import ScheduleAsked
 from engine.wakes.values import SERIES_LIVE
 
 SHORTEST_MS = 60_000
@@ -33,10 +32,17 @@ WORKSPACE = "backups"
 SESSION = "backups"
 """The engine's own session: with it the engine may end the series that it booked."""
 
-_OURS = ScheduleAsked(workspace=WORKSPACE, session=SESSION, actor=ENGINE, lane="backups")
 _SCHEDULE, _LAST_RUN, _MADE = "backup_schedule", "backup_last_run", "backup_scheduled"
 _SUBJECT = Subject("backup", "schedule")
 _log = logging.getLogger(__name__)
+
+
+class _Asked(TypedDict, total=False):
+    kind: Required[str]
+    at: Instant
+    in_: int
+    every: int
+    coalesce: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +152,8 @@ class ScheduledBackups:
                 await self._wakes.cancel_series(series.id, ENGINE, workspace=WORKSPACE, session=SESSION)
         if schedule is not None and not found:
             due = due_at(schedule, await self._storage.read(read_last_run))
-            await self._wakes.schedule(
-                **_OURS, kind=BACKUP_KIND, at=self._clock.now() if due is None else due
-            )
-            await self._wakes.schedule(**_OURS, kind=BACKUP_KIND, every=schedule.every_ms)
+            await self._book(kind=BACKUP_KIND, at=self._clock.now() if due is None else due)
+            await self._book(kind=BACKUP_KIND, every=schedule.every_ms)
 
     async def set(self, schedule: BackupSchedule | None, actor: Actor) -> None:
         """Put a schedule in force, or end it with None. The first backup is made at once."""
@@ -184,7 +188,12 @@ class ScheduledBackups:
         surplus = await self._storage.write(record_run, path, error)
         await asyncio.to_thread(_remove, surplus, self._storage.instance_id)
         if error and schedule.every_ms > RETRY_MS:
-            await self._wakes.schedule(**_OURS, kind=BACKUP_RETRY_KIND, in_=RETRY_MS, coalesce=True)
+            await self._book(kind=BACKUP_RETRY_KIND, in_=RETRY_MS, coalesce=True)
+
+    async def _book(self, **asked: Unpack[_Asked]) -> None:
+        await self._wakes.schedule(
+            workspace=WORKSPACE, session=SESSION, actor=ENGINE, lane=WORKSPACE, **asked
+        )
 
     async def _make(self, schedule: BackupSchedule) -> tuple[str, str]:
         path = ""
