@@ -32,6 +32,22 @@ async def cancel_wake(session: Session, alarm: AlarmClock, wake: Wake, parent: Q
         _require(await alarm.cancel(wake.id, session.actor, reason=reason), "wake")
 
 
+async def answer_wake(session: Session, _alarm: AlarmClock, wake: Wake, parent: QWidget) -> None:
+    """Answer the question of an agent, in words that it gets as they are."""
+    intent = wake.intent if isinstance(wake.intent, dict) else {}
+    answer = await ask_reason(
+        parent,
+        f"Answer “{wake_title(wake)}”?",
+        f"{str(wake.created_by)[:1].upper()}{str(wake.created_by)[1:]} goes on with exactly your words. It is no "
+        "approval of a work order: those are decided in the inbox.",
+        action="Answer",
+        details=str(intent.get("question", "")).splitlines(),
+        placeholder="Your answer. It is kept with your name.",
+    )
+    if answer is not None:
+        await session.engine.followups.answer(wake.id, answer, session.actor)
+
+
 async def release_wake(session: Session, alarm: AlarmClock, wake: Wake, parent: QWidget) -> None:
     """Let a dead wake be tried again, with a reason."""
     reason = await ask_reason(

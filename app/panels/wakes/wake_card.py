@@ -40,7 +40,7 @@ from app.widgets import (
     row,
 )
 from engine.control.alarm import OWN_KINDS
-from engine.wakes import Step, Waiting, Wake, WakeState
+from engine.wakes import Step, Trigger, Waiting, Wake, WakeState
 from engine.wakes.values import Json
 
 EXPIRING = "approval.expiring"
@@ -64,6 +64,7 @@ class WakeDoings:
     """What the buttons of the card do."""
 
     cancel: Callable[[Wake], None]
+    answer: Callable[[Wake], None]
     release: Callable[[Wake], None]
     drop: Callable[[Wake], None]
     open_series: Callable[[str], None]
@@ -164,7 +165,10 @@ class WakeCard(QWidget):
             "Release…", "Let it be tried again, with its attempts forgiven", self._release_pressed
         )
         self._drop = button("Drop…", "Give it up for good", self._drop_pressed, role=Role.DANGER)
-        for made in (self._release, self._drop, self._cancel):
+        self._answer = button(
+            "Answer…", "Say what the agent asks; it goes on with your words", self._answer_pressed
+        )
+        for made in (self._answer, self._release, self._drop, self._cancel):
             line.addWidget(made)
         return self._foot
 
@@ -189,6 +193,11 @@ class WakeCard(QWidget):
         self._history.set_facts(history_facts(view.history, times))
         own = wake.kind in OWN_KINDS
         self._cancel.setVisible(wake.state is WakeState.PENDING and wake.admitted_at is None and not own)
+        self._answer.setVisible(
+            wake.trigger is Trigger.ON_APPROVAL
+            and wake.state is WakeState.PENDING
+            and wake.admitted_at is None
+        )
         self._release.setVisible(wake.state is WakeState.DEAD)
         self._drop.setVisible(wake.state is WakeState.DEAD and not order_of(wake))
         self._said.setText(_foot_words(wake))
@@ -205,6 +214,10 @@ class WakeCard(QWidget):
             self._error.say(f"Its last error: {wake.last_error}", Tone.WARN)
 
     # ---------------------------------------------------------------------------------------------- doing
+
+    def _answer_pressed(self) -> None:
+        if self.view is not None:
+            self._doings.answer(self.view.wake)
 
     def _cancel_pressed(self) -> None:
         if self.view is not None:

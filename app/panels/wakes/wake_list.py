@@ -21,7 +21,7 @@ from app.panels.rows import (
     side_by_side,
 )
 from app.panels.rows.feed import MOST_AGAIN
-from app.panels.wakes.doings import cancel_wake, drop_wake, release_wake
+from app.panels.wakes.doings import answer_wake, cancel_wake, drop_wake, release_wake
 from app.panels.wakes.row_text import describe_wake, explain_wake, wake_card
 from app.panels.wakes.wake_card import WakeCard, WakeDoings, WakeView
 from app.panels.wakes.words import LATE_MS, why_it_waits
@@ -111,6 +111,7 @@ class WakesPart(QWidget):
         self._late.timeout.connect(self._look_for_late)
         self._doings = WakeDoings(
             cancel=partial(self._do, cancel_wake),
+            answer=partial(self._do, answer_wake),
             release=partial(self._do, release_wake),
             drop=partial(self._do, drop_wake),
             open_series=open_series,
