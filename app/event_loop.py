@@ -16,6 +16,7 @@ import heapq
 import logging
 import math
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
@@ -33,6 +34,9 @@ import qasync
 
 SLICE_SECONDS = 0.008
 """How long one posted event may run callbacks before Qt gets a turn: half a frame."""
+
+SWITCH_SECONDS = 0.001
+"""How long a worker thread may go on in Python while the window's thread waits for its turn; Python has five."""
 
 LONGEST_WAIT_MS = 24 * 3_600_000
 """Longer waits are armed again, since Qt counts milliseconds in 32 bits."""
@@ -249,5 +253,6 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
 
 def run(main: Callable[[], Coroutine[Any, Any, _Result]], app: QApplication | None = None) -> _Result:
     """Run ``main`` to its end on a fresh loop, end what is left over, and return its result."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=lambda: EventLoop(app)) as runner:
         return runner.run(main())

@@ -7,12 +7,15 @@ import weakref
 
 import pytest
 
+from app import memory
 from app.memory import set_start_aside
 
 
 @pytest.fixture(autouse=True)
 def _give_back():
+    before = list(gc.callbacks)
     yield
+    gc.callbacks[:] = before
     gc.unfreeze()
 
 
@@ -33,3 +36,17 @@ def test_opened_again_frees_what_the_first_window_left_in_rings() -> None:
     assert left() is not None
     set_start_aside()
     assert left() is None
+
+
+def test_when_a_full_collection_becomes_long_what_stayed_is_set_aside_too(monkeypatch) -> None:
+    set_start_aside()
+    kept = [Ring() for _ in range(1_000)]
+    gc.collect()
+    assert len(gc.get_objects()) >= 1_000, "a short one changes nothing"
+    monkeypatch.setattr(memory, "LONG_SECONDS", -1.0)
+    gc.collect()
+    assert len(gc.get_objects()) < 1_000
+    dropped = weakref.ref(kept[0])
+    kept[0].me = None
+    kept.clear()
+    assert dropped() is None, "it is still freed when nothing refers to it"
