@@ -13,14 +13,21 @@ class Offer(Enum):
     ASK_FOR_A_LONG_ONE = auto()
 
 
+class Shown(Enum):
+    """Which attempt a step's page is to show."""
+
+    WHAT_RUNS = auto()
+    FIRST_OF_THE_TOUR = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step.
 
-    ``page`` is where it is seen. ``done_by`` are kinds of journal rows; once all of them came since the step began,
-    it counts as done. A step without them is done by ``new_epoch`` (the console was ended hard and started again),
-    by ``window_back`` (the window was closed and opened), or, with none of these, by reading. ``{process}`` in the
-    text becomes the number of the console's process.
+    ``page`` is where it is seen, with the attempt ``shown`` if it is there. ``done_by`` are kinds of journal rows;
+    once all of them came since the step began, it counts as done. It also does by ``new_epoch`` (the console ended and
+    was opened again) and by ``window_back`` (the window was closed and opened); a step with none of these is done by
+    reading. ``{process}`` in the text becomes the number of the console's process.
     """
 
     key: str
@@ -31,6 +38,7 @@ class Step:
     new_epoch: bool = False
     window_back: bool = False
     offer: Offer | None = None
+    shown: Shown | None = None
 
 
 STEPS: tuple[Step, ...] = (
@@ -53,8 +61,8 @@ STEPS: tuple[Step, ...] = (
         "fool",
         "Try to fool it",
         "Approve “Edits its own check” together with its validation. It rewrites the script that is to judge it; the "
-        "changed script is not run and comes back, “approved” and “now” side by side. Or do it yourself: Pause, "
-        "approve another one, edit its script in the folder, Resume.",
+        "changed script is not run and comes back at the end of the list, “approved” and “now” side by side. Or do it "
+        "yourself: Pause, approve another one, edit its script in the folder, Resume.",
         "inbox",
         frozenset({"approval.changed"}),
         offer=Offer.OPEN_FOLDER,
@@ -67,6 +75,7 @@ STEPS: tuple[Step, ...] = (
         "evidence",
         frozenset({"attempt.running"}),
         offer=Offer.ASK_FOR_A_LONG_ONE,
+        shown=Shown.WHAT_RUNS,
     ),
     Step(
         "stop",
@@ -75,6 +84,7 @@ STEPS: tuple[Step, ...] = (
         "UNKNOWN, its budget stays frozen, and nothing tries it again by itself.",
         "evidence",
         frozenset({"attempt.unknown"}),
+        shown=Shown.WHAT_RUNS,
     ),
     Step(
         "lose",
@@ -108,6 +118,7 @@ STEPS: tuple[Step, ...] = (
         "and digests that you can verify now. Then accept the work order on the page Work orders.",
         "evidence",
         frozenset({"work_order.accepted"}),
+        shown=Shown.FIRST_OF_THE_TOUR,
     ),
     Step(
         "back_up",
@@ -116,6 +127,7 @@ STEPS: tuple[Step, ...] = (
         "Restore… compares a backup with now before anything changes; what comes back is held until you have looked.",
         "inbox",
         frozenset({"backup.proven"}),
+        new_epoch=True,
     ),
     Step(
         "close",

@@ -12,13 +12,16 @@ from PySide6.QtWidgets import QWidget
 
 from app.first_start import SCRATCH, ask_for_scratch_work, fresh_folder
 from app.guide.bar import TourBar
-from app.guide.steps import STEPS, Offer, step_number
+from app.guide.steps import STEPS, Offer, Shown, Step, step_number
 from app.session import Changes, Session
 from app.shell.window import MainWindow
 from engine.interfaces.scratch import create_scratch_workspace
 
 _LONG = 2
 """Which of the scratch work orders counts for two minutes."""
+
+_FIRST = "Works"
+"""How the title of the first scratch work order begins; two attempts of it are kept, the step and its validation."""
 
 _LONG_LIMIT_MS = 180_000
 
@@ -105,7 +108,21 @@ class GuidedTour(QObject):
         self._open_page()
 
     def _open_page(self) -> None:
-        self._session.open_page(STEPS[self._number].page)
+        self._session.spawn(self._show_page(STEPS[self._number]), "show the page of a step")
+
+    async def _show_page(self, step: Step) -> None:
+        self._session.open_page(step.page, await self._subject_of(step))
+
+    async def _subject_of(self, step: Step) -> str:
+        """The attempt to be shown, or "" if there is none to choose for the person."""
+        engine = self._session.engine
+        match step.shown:
+            case Shown.WHAT_RUNS:
+                return next((row.id for row in await engine.running()), "")
+            case Shown.FIRST_OF_THE_TOUR:
+                rows = [row for row in await engine.attempts() if row.title.startswith(_FIRST)]
+                return min(rows, key=lambda row: row.authorized_at).id if rows else ""
+        return ""
 
     def _on_changes(self, changes: Changes) -> None:
         if self._missing and changes.kinds & self._missing:
@@ -130,6 +147,7 @@ class GuidedTour(QObject):
             title="Counts for two minutes",
             reason="For the guided tour: to be watched, stopped, or lost.",
             implementation=replace(spec.implementation, time_limit_ms=_LONG_LIMIT_MS),
+            limits=replace(spec.limits, execution_active_ms=_LONG_LIMIT_MS),
         )
         order = await self._session.engine.submit(long, self._session.actor)
         row = next(row for row in await self._session.engine.inbox() if row.work_order_id == order.id)

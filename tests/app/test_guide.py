@@ -66,7 +66,7 @@ async def test_it_leads_watches_and_does_nothing_by_itself(qapp: QApplication, f
         assert "Step 1 of 11: Welcome" in said(window)
         press(window, "Next step")
         assert "Step 2 of 11" in said(window)
-        assert window.current_page == "inbox"
+        await until(lambda: window.current_page == "inbox")
         assert await engine.attempts() == (), "nothing ran"
         row = next(row for row in await engine.inbox() if row.title.startswith("Edits"))
         card = await engine.approval(row.approval_id)
@@ -79,7 +79,7 @@ async def test_it_leads_watches_and_does_nothing_by_itself(qapp: QApplication, f
         for title in ("Watch it run", "Stop it", "Lose the console", "Decide an UNKNOWN"):
             press(window, "Next step" if is_done(window) else "Skip this step")
             assert title in said(window)
-        assert window.current_page == "unknown"
+        await until(lambda: window.current_page == "unknown")
         press(window, "Skip this step")
         await engine.hold(WHOLE_ENGINE, session.actor, reason="to look")
         await session.settled()
@@ -101,6 +101,7 @@ async def test_a_long_one_can_be_asked_for_and_waits_for_approval(qapp: QApplica
         assert rows[-1].title == "Counts for two minutes"
         card = await session.engine.approval(rows[-1].approval_id)
         assert card.plan["limits"]["time_ms"] > 120_000
+        assert all(line.cost_left >= 0 and line.active_ms_left >= 0 for line in card.budget), "it may run"
         assert await session.engine.attempts() == ()
 
 
