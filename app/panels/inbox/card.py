@@ -168,6 +168,9 @@ class CardView(QWidget):
     def set_busy(self, busy: bool) -> None:
         """Let nothing be pressed while a decision is on its way."""
         self._guard.set_busy(busy)
+        if busy and any(pressed.hasFocus() for pressed in self._buttons.values()):
+            # Else Qt would look through the whole window for who gets the focus of a disabled button.
+            self.focus_body()
         for pressed in self._buttons.values():
             pressed.setEnabled(not busy)
         self._refresh()
