@@ -22,6 +22,14 @@ from engine.storage import Rx, Subject, Tx
 _WORK_ORDERS = "SELECT id FROM work_order WHERE ended_at < :before"
 
 
+_OF_LIVE_GRANTS = """
+SELECT approval.work_order_id AS id FROM standing_grant JOIN approval ON approval.id = standing_grant.made_from
+  WHERE standing_grant.state = 'LIVE' AND approval.work_order_id IN ({orders})
+UNION SELECT grant_use.work_order_id FROM grant_use JOIN standing_grant ON standing_grant.id = grant_use.grant_id
+  WHERE standing_grant.state = 'LIVE' AND grant_use.work_order_id IN ({orders})"""
+"""A grant names what it was made from and used for, and does not refer to it."""
+
+
 class Kept(StrEnum):
     """Why work that ended long enough ago stays. REFERRED: rows of something else refer to it."""
 
@@ -158,6 +166,7 @@ def _kept_by_itself(rx: Rx, chosen: str, values: Mapping[str, object]) -> dict[s
         for row in rx.all(reference.sql(chosen), values):
             locks = reference.child == "lane_lock"
             found[row["id"]] = Kept.LOCKED if locks else Kept.REFERRED
+    found |= {row["id"]: Kept.REFERRED for row in rx.all(_OF_LIVE_GRANTS.format(orders=chosen), values)}
     node = f"""SELECT work_order.id FROM work_order JOIN hold ON hold.released_at IS NULL
                  AND hold.node_kind = '{{kind}}' AND hold.node_id = {{column}}
                WHERE work_order.id IN ({chosen})"""

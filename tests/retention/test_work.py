@@ -148,6 +148,24 @@ async def referred(attic: Attic) -> str:
     return order
 
 
+async def granted(attic: Attic) -> str:
+    """A standing grant that is in force was made from its card."""
+    order = await attic.finished("granted")
+
+    def give(tx: Tx, *, now: int) -> None:
+        tx.run(
+            """INSERT INTO standing_grant(id, state, made_from, number, title, lane, project, requested_by_kind,
+                 requested_by, seal, template, template_digest, free, any_state, given_by_kind, given_by, given_at,
+                 ends_at, max_uses)
+               SELECT 'g', 'LIVE', id, 1, 't', 'l', 'p', 'agent', 'a', seal, '{}', :digest, '[]', 0, 'person', 'ada',
+                 :now, :now + 1, 5 FROM approval WHERE work_order_id = :order LIMIT 1""",
+            {"digest": "d" * 64, "now": now, "order": order},
+        )
+
+    await attic.ledger.write(give)
+    return order
+
+
 KEPT: dict[Kept, Callable[[Attic], Awaitable[str]]] = {
     Kept.UNKNOWN: unknown,
     Kept.HELD: held,
@@ -178,6 +196,14 @@ async def test_e84_what_is_not_over_stays_however_old(attic: Attic, why: Kept) -
     assert all(one.facts["previous"] for one in entries if one.kind == "journal")
     await assert_sums(attic)
     assert (await attic.verify()).sound
+
+
+async def test_e84_what_a_live_grant_was_made_from_stays(attic: Attic) -> None:
+    order = await granted(attic)
+    attic.age(400)
+    assert [one.why for one in (await attic.retention.preview(SETTINGS)).kept] == [Kept.REFERRED]
+    await attic.run()
+    assert await attic.orders() == {order}
 
 
 @pytest.mark.parametrize("make", [task_held, overrun])
