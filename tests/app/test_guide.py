@@ -95,8 +95,11 @@ async def test_a_long_one_can_be_asked_for_and_waits_for_approval(qapp: QApplica
         await guided_tour(window, session)
         for _ in range(3):
             press(window, "Next step" if "Welcome" in said(window) else "Skip this step")
+        await session.settled()
         press(window, "Ask for a long one")
-        await until(lambda: window.current_page == "inbox")
+        await until(lambda: session.status is not None and session.status.pending_approvals == 8)
+        await session.settled()
+        assert window.current_page == "inbox"
         rows = await session.engine.inbox()
         assert rows[-1].title == "Counts for two minutes"
         card = await session.engine.approval(rows[-1].approval_id)
