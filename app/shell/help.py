@@ -42,7 +42,9 @@ async def show_keyboard(window: QWidget, actions: Iterable[QAction], pages: Sequ
         for action in actions
         if not action.shortcut().isEmpty()
     ]
-    everywhere.append(("Tab, Shift+Tab", "To the next or previous control"))
+    everywhere.append(("Tab, Shift+Tab", "To the next or previous control, in the order of reading"))
+    everywhere.append(("Ctrl+Enter", "In a dialog that asks why: do it"))
+    everywhere.append(("Esc", "In a dialog: go back and change nothing"))
     for title, keys in (("Everywhere", everywhere), *((page.title, page.keys) for page in pages)):
         if keys:
             lines.addWidget(SectionLabel(title, inner))
