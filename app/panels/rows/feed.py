@@ -105,8 +105,7 @@ class RowFeed(Generic[Row]):
                     break
             if mine == self._filter:
                 self._model.merge(rows, loaded.keys() - seen)
-                if len(page) < self._page:
-                    self._end_with(rows)
+                self._judge_end(rows, is_last=len(page) < self._page)
 
     async def read_again(self, rows: int) -> None:
         """Read at least the first ``rows`` loaded rows again, whatever changed."""
@@ -120,9 +119,19 @@ class RowFeed(Generic[Row]):
                 if len(page) < self._page or len(found) >= wanted:
                     break
             if mine == self._filter:
+                follows = bool(found) and self._model.number_of(self._key(found[-1])) >= 0
                 self._model.merge(found)
-                if len(page) < self._page:
-                    self._end_with(found)
+                self._judge_end(found, is_last=len(page) < self._page)
+                if not follows and len(page) >= self._page:
+                    # Between the last of these and what is loaded behind it there may be others.
+                    self._model.truncate(len(found))
+
+    def _judge_end(self, rows: Sequence[Row], *, is_last: bool) -> None:
+        """Whether the list ends with these rows, read from the top; a full last page says that more may follow."""
+        if is_last:
+            self._end_with(rows)
+        elif self._model.rowCount() == len(rows):
+            self._model.complete = False
 
     def _end_with(self, rows: Sequence[Row]) -> None:
         """The engine has no more than these: whatever else is loaded has left the list."""

@@ -159,7 +159,8 @@ class DocketPart(QWidget):
         self.since.show_rows(touched)
         self._since_head.setVisible(bool(touched))
         self.since.setVisible(bool(touched))
-        self._set(self._more, more_sentence(docket))
+        status = self._session.status
+        self._set(self._more, more_sentence(docket, 0 if status is None else status.undecided))
         self._more.setVisible(bool(self._more.text()))
 
     def _show_blocks(self, undecided: Sequence[Undecided]) -> None:

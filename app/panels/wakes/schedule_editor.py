@@ -234,6 +234,7 @@ class ScheduleDialog(QDialog):
             cron=timing.cron,
             zone=timing.zone,
             every=timing.every,
+            start=timing.start,
             until=timing.until,
             number=number if timing.count is None else min(number, timing.count),
         )
@@ -335,6 +336,7 @@ class ScheduleDialog(QDialog):
             cron=timing.cron,
             zone=timing.zone,
             every=timing.every,
+            start=timing.start,
             until=timing.until,
             count=timing.count,
             no_end=True,

@@ -59,11 +59,15 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When a schedule occurs: exactly one of ``cron`` (with ``zone``) and ``every``."""
+    """When a schedule occurs: exactly one of ``cron`` (with ``zone``) and ``every``.
+
+    ``start`` is a moment of the grid of ``every``, without it the present one.
+    """
 
     cron: str | None = None
     zone: str | None = None
     every: str | None = None
+    start: Instant | None = None
     until: Instant | None = None
     count: int | None = None
 
@@ -141,6 +145,9 @@ class ScheduleForm(FieldGrid):
         self._times = times
         self._templates: list[Template | str] = []
         self._template: Template | None = None
+        # The grid that a schedule has now; it goes on as long as its period is left alone.
+        self._grid_every = ""
+        self._grid_start: Instant | None = None
         self._build_order()
         self._build_rule()
         self._build_missed()
@@ -341,7 +348,9 @@ class ScheduleForm(FieldGrid):
         if self._kind.currentIndex() == CALENDAR:
             zone = self._zone.currentText().strip()
             return Timing(cron=self._cron.text().strip(), zone=zone, until=until, count=count)
-        return Timing(every=self._every.text().strip().replace(" ", ""), until=until, count=count)
+        every = self._every.text().strip().replace(" ", "")
+        start = self._grid_start if every == self._grid_every else None
+        return Timing(every=every, start=start, until=until, count=count)
 
     @property
     def catch_up(self) -> CatchUp:
@@ -363,9 +372,11 @@ class ScheduleForm(FieldGrid):
             self._zone.setCurrentText(str(rule["zone"]))
         else:
             self._kind.setCurrentIndex(INTERVAL)
-            period = rule["every"]
+            period, anchor = rule["every"], rule["anchor"]
             assert isinstance(period, int)
-            self._every.setText(duration_text(period))
+            assert isinstance(anchor, int)
+            self._grid_every, self._grid_start = duration_text(period), anchor
+            self._every.setText(self._grid_every)
         self._missed.button(self._policies.index(catch_up)).setChecked(True)
         if until is not None and until < LATEST:
             self._end.setCurrentIndex(AT)

@@ -19,7 +19,7 @@ from app.panels.rows import (
     RowModel,
     side_by_side,
 )
-from app.panels.rows.feed import MOST_AGAIN
+from app.panels.rows.feed import MOST_AGAIN, PAGE
 from app.panels.wakes.doings import cancel_series, pause_series, resume_series
 from app.panels.wakes.row_text import describe_series, explain_series, series_card
 from app.panels.wakes.schedule_card import ScheduleCard, SeriesDoings, SeriesView
@@ -74,6 +74,7 @@ class SchedulesPart(QWidget):
         self._tasks = OwnedTasks(session, self)
         self._text = ""
         self._wanted = ""
+        self._editing = False
         times = session.times
         self._model: RowModel[Series] = RowModel(
             [Column("Schedule", lambda series: series.kind, partial(explain_series, times=times))],
@@ -86,6 +87,8 @@ class SchedulesPart(QWidget):
         self._reread = Refresh(self._tasks, self._read_series, "read a schedule")
         self._build()
         self._model.more_wanted.connect(self._read_more)
+        self._model.about_to_edit.connect(self._hold_choice)
+        self._model.edited.connect(self._keep_choice)
         self._model.edited.connect(self._say_count)
         self._model.modelReset.connect(self._filled)
         self._list.chosen.connect(self._on_chosen)
@@ -214,15 +217,25 @@ class SchedulesPart(QWidget):
             self._reread.ask()
 
     async def _read_again(self) -> None:
-        loaded = self._model.rowCount()
+        loaded = min(max(self._model.rowCount(), PAGE), MOST_AGAIN)
         await self._feed.read_again(loaded)
         if not self._model.complete:
-            self._model.truncate(min(max(loaded, 1), MOST_AGAIN))
+            self._model.truncate(loaded)
 
     # ------------------------------------------------------------------------------------------- the card
 
+    def _hold_choice(self) -> None:
+        self._editing = True
+
+    def _keep_choice(self) -> None:
+        """What one looks at stays, also if its row has left the list."""
+        self._editing = False
+        place = self._model.number_of(self._wanted) if self._wanted else -1
+        if self._list.currentIndex().row() != place:
+            self._list.choose(place)
+
     def _on_chosen(self, number: int) -> None:
-        if number >= 0:
+        if number >= 0 and not self._editing:
             self._wanted = self._model.row(number).id
             self._reread.ask()
 

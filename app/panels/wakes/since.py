@@ -124,10 +124,15 @@ def held_sentence(held_by: HoldKind | None) -> str:
     }.get(held_by or HoldKind.PAUSE, "")
 
 
-def more_sentence(docket: Docket) -> str:
-    """How many rows a cut list left out, "" if none."""
+def more_sentence(docket: Docket, undecided: int) -> str:
+    """How many rows the cut lists left out, "" if none; ``undecided`` is how many decisions wait in all."""
+    said = []
+    if (waiting := undecided - len(docket.undecided)) > 0:
+        said.append(f"{waiting} more decisions wait; they come up as these are decided.")
     left = docket.would_fire_count - len(docket.would_fire) + docket.late_count - len(docket.late)
-    return f"{left} more are not listed here; the part Wakes has them all." if left > 0 else ""
+    if left > 0:
+        said.append(f"{left} more were touched; the part Wakes has them all.")
+    return " ".join(said)
 
 
 def describe(row: SinceRow, times: Times) -> str:

@@ -20,7 +20,7 @@ from app.panels.rows import (
     RowModel,
     side_by_side,
 )
-from app.panels.rows.feed import MOST_AGAIN
+from app.panels.rows.feed import MOST_AGAIN, PAGE
 from app.panels.wakes.doings import answer_wake, cancel_wake, drop_wake, release_wake
 from app.panels.wakes.row_text import describe_wake, explain_wake, wake_card
 from app.panels.wakes.wake_card import WakeCard, WakeDoings, WakeView
@@ -95,6 +95,7 @@ class WakesPart(QWidget):
         self._tasks = OwnedTasks(session, self)
         self._text = ""
         self._wanted = ""
+        self._editing = False
         self._places: dict[str, tuple[int, int]] = {}
         times = session.times
         self._model: RowModel[WakeSummary] = RowModel(
@@ -121,6 +122,8 @@ class WakesPart(QWidget):
         )
         self._build()
         self._model.more_wanted.connect(self._read_more)
+        self._model.about_to_edit.connect(self._hold_choice)
+        self._model.edited.connect(self._keep_choice)
         self._model.edited.connect(self._say_count)
         self._model.modelReset.connect(self._filled)
         self._list.chosen.connect(self._on_chosen)
@@ -274,19 +277,29 @@ class WakesPart(QWidget):
 
     async def _take_changes(self) -> None:
         touched, self._touched = self._touched, set()
-        loaded = self._model.rowCount()
+        loaded = max(self._model.rowCount(), PAGE)
         if loaded > MOST_AGAIN:
             await self._feed.catch_up(touched)
             return
         # A wake can move within the list, so whatever is loaded is read again.
         await self._feed.read_again(loaded)
         if not self._model.complete:
-            self._model.truncate(max(loaded, 1))
+            self._model.truncate(loaded)
 
     # ------------------------------------------------------------------------------------------- the card
 
+    def _hold_choice(self) -> None:
+        self._editing = True
+
+    def _keep_choice(self) -> None:
+        """What one looks at stays, also if its row has left the list."""
+        self._editing = False
+        place = self._model.number_of(self._wanted) if self._wanted else -1
+        if self._list.currentIndex().row() != place:
+            self._list.choose(place)
+
     def _on_chosen(self, number: int) -> None:
-        if number < 0:
+        if number < 0 or self._editing:
             return
         self._wanted = self._model.row(number).id
         self._reread.ask()

@@ -118,6 +118,20 @@ async def test_pages_are_read_when_wanted_and_to_the_end(qapp):
     assert source.reads == reads
 
 
+async def test_a_list_that_grew_beyond_a_page_is_read_on(qapp):
+    source = Source(4)
+    model, feed, _tester = make(source)
+    await feed.start()
+    assert model.complete
+    for _ in range(20):
+        source.add()
+    await feed.read_again(model.rowCount())
+    assert not model.complete
+    while not model.complete:
+        await feed.more()
+    assert held(model) == source.listed()
+
+
 async def test_a_new_filter_drops_what_the_old_one_still_reads(qapp):
     source = Source(35)
     model, feed, _tester = make(source)

@@ -200,6 +200,26 @@ async def test_a_schedule_is_changed_and_its_end_taken_away(
     assert card.view.coming[0].utc == "2026-09-14T05:00:00.000Z"
 
 
+async def test_a_change_of_policy_leaves_the_grid_alone(
+    desk: Desk, spec: WorkOrderSpec, actor: Actor
+) -> None:
+    made = await desk.engine.schedules.add(spec, actor, every="6h")
+    desk.clock.advance(HOUR)
+    desk.page.show_subject(made.id)
+    await until(lambda: desk.page.schedules.card.view)
+    desk.page.schedules.card._change.click()
+    dialog = await editor()
+    assert dialog.form.reason is not None
+    dialog.form.reason.setText("Ask me from now on.")
+    dialog.form._missed.button(0).setChecked(True)
+    await previewed(dialog)
+    assert coming(dialog)[0][0] == "2026-09-10T06:00:00.000Z"
+    press(dialog, "Change schedule")
+    await desk.settle()
+    (changed,) = await desk.engine.schedules.listed()
+    assert (changed.catch_up, changed.next_at) == (CatchUp.ASK, made.next_at)
+
+
 async def test_pause_resume_and_end(desk: Desk, spec: WorkOrderSpec, actor: Actor) -> None:
     made = await desk.engine.schedules.add(spec, actor, every="6h")
     desk.page.show_subject(made.id)

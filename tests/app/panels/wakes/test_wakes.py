@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 
 from app.panels.wakes.page import DOCKET, FIGURES, SCHEDULES, WAKES
@@ -269,3 +269,36 @@ async def test_the_keyboard_goes_from_part_to_part(desk: Desk) -> None:
     back = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     QTest.keyClick(desk.page, Qt.Key.Key_Tab, back)
     assert desk.page.tabs.currentIndex() == FIGURES
+
+
+async def test_b058_the_wake_one_reads_stays_in_view_when_it_leaves_the_list(desk: Desk) -> None:
+    first = await desk.book(in_="1m", intent={"title": "First"})
+    await desk.book(in_="2m", intent={"title": "Second"})
+    await desk.settle()
+    desk.page.show_subject(first.id)
+    await desk.settle()
+    assert desk.page.wakes._list.currentIndex().row() == 0
+    await desk.pass_time(MINUTE)
+    card = desk.page.wakes.card
+    assert card.view is not None
+    assert (card.view.wake.id, card.view.wake.state) == (first.id, WakeState.FIRED)
+    assert not desk.page.wakes._list.currentIndex().isValid()
+
+
+async def test_a_long_list_keeps_its_pages_through_changes(desk: Desk) -> None:
+    booked = [await desk.book(in_=f"{number + 1}m") for number in range(150)]
+    desk.page.hide()
+    desk.page.show()
+    await desk.settle()
+    model = desk.page.wakes._model
+    assert model.rowCount() == 100
+    assert not model.complete
+    model.fetchMore(QModelIndex())
+    await desk.settle()
+    loaded = model.rowCount()
+    assert loaded >= 150
+    await desk.alarm.cancel(booked[120].id, desk.session.actor)
+    await desk.settle()
+    assert model.rowCount() == loaded - 1
+    assert model.number_of(booked[120].id) == -1
+    assert model.complete
