@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import DatabaseDamaged, FolderNotUsable
-from engine.files import flush_folder, replace_file, write_whole
+from engine.files import PATIENT_ATTEMPTS, flush_folder, remove_file, replace_file, write_whole
 from engine.storage.connections import DATABASE_FILE
 
 MARKER_FILE = "restore.json"
@@ -97,7 +97,7 @@ def _carry_out(folder: Path, aside_name: str, note: Mapping[str, Any], reached: 
         _move_aside(folder, stage, aside, others, reached)
         flush_folder(aside)
         for name in (*others, DATABASE_FILE):
-            replace_file(stage / name, folder / name)
+            _place(stage / name, folder)
             reached(f"placed {name}")
     elif not (folder / DATABASE_FILE).exists():
         raise DatabaseDamaged(
@@ -108,7 +108,7 @@ def _carry_out(folder: Path, aside_name: str, note: Mapping[str, Any], reached: 
         )
     write_whole(aside / NOTE_FILE, json.dumps(dict(note), indent=2).encode())
     reached("noted")
-    (folder / MARKER_FILE).unlink(missing_ok=True)
+    remove_file(folder / MARKER_FILE, attempts=PATIENT_ATTEMPTS)
     flush_folder(folder)
     reached("done")
     drop_stage(folder)
@@ -122,7 +122,7 @@ def _move_aside(folder: Path, stage: Path, aside: Path, others: list[str], reach
         for name in (*LOG_FILES, DATABASE_FILE, *others):
             # What already stands aside is the old one; then the one in place is new.
             if (folder / name).exists() and not (aside / name).exists() and _is_old(stage, name):
-                replace_file(folder / name, aside / name)
+                _move(folder / name, aside / name)
                 moved.append(name)
                 reached(f"aside {name}")
     except OSError as error:
@@ -137,6 +137,23 @@ def _move_aside(folder: Path, stage: Path, aside: Path, others: list[str], reach
         raise
 
 
+def _move(source: Path, target: Path) -> None:
+    """Move a file of a set; a program that holds it for a moment is waited for longer than usual."""
+    replace_file(source, target, attempts=PATIENT_ATTEMPTS)
+
+
+def _place(source: Path, folder: Path) -> None:
+    try:
+        _move(source, folder / source.name)
+    except OSError as error:
+        raise FolderNotUsable(
+            f"{source} cannot be put in its place: {error.strerror or error}.",
+            means="Another program may have it open. What was there is set aside whole; opening the folder goes on.",
+            do="Close what has it open, then open the folder again.",
+            folder=str(folder),
+        ) from error
+
+
 def _is_old(stage: Path, name: str) -> bool:
     return name in LOG_FILES or (stage / name).exists()
 
@@ -147,8 +164,8 @@ def _nothing_placed(stage: Path, others: list[str]) -> bool:
 
 def _move_back(folder: Path, aside: Path) -> None:
     for path in list(aside.iterdir()):
-        replace_file(path, folder / path.name)
-    (folder / MARKER_FILE).unlink(missing_ok=True)
+        _move(path, folder / path.name)
+    remove_file(folder / MARKER_FILE, attempts=PATIENT_ATTEMPTS)
     flush_folder(folder)
     drop_stage(folder)
     with suppress(OSError):

@@ -7,9 +7,11 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine import files
 from engine.backup import CopyKind, list_copies, restore, take_backup, undo_restore
 from engine.backup.aftermath import acknowledge_restore
 from engine.clock import ManualClock
@@ -486,10 +488,10 @@ async def test_p17_a_held_database_is_put_back(house: House, monkeypatch: pytest
     await house.close()
     before = digest(house.folder)
 
-    def held(source: Path, target: Path) -> None:
+    def held(source: Path, target: Path, **options: Any) -> None:
         if target.parent.parent.name == swap.ASIDE_FOLDER and source.name == "secret.key":
             raise PermissionError(13, "The process cannot access the file", str(source))
-        replace_file(source, target)
+        replace_file(source, target, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(swap, "replace_file", held)
@@ -497,3 +499,82 @@ async def test_p17_a_held_database_is_put_back(house: House, monkeypatch: pytest
             house.restore(made.path)
     assert digest(house.folder) == before
     house.restore(made.path)
+
+
+class Holder:
+    """Another program with files open, as Windows knows it: they cannot be renamed or removed meanwhile.
+
+    ``places`` are ends of the paths that it holds; each is let go after ``times`` tries, None: never.
+    """
+
+    def __init__(self, places: tuple[str, ...], times: int | None) -> None:
+        self.places = places
+        self.times = times
+        self.tries = 0
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        replace, unlink = Path.replace, Path.unlink
+
+        def held_replace(path: Path, target: Path) -> Path:
+            self.look_at(path)
+            return replace(path, target)
+
+        def held_unlink(path: Path, missing_ok: bool = False) -> None:
+            self.look_at(path)
+            unlink(path, missing_ok)
+
+        patch.setattr(files, "WINDOWS", True)
+        patch.setattr(files, "REPLACE_PAUSE_SECONDS", 0)
+        patch.setattr(Path, "replace", held_replace)
+        patch.setattr(Path, "unlink", held_unlink)
+
+    def look_at(self, path: Path) -> None:
+        if path.exists() and path.as_posix().endswith(self.places):
+            self.tries += 1
+            if self.times is None or self.tries <= self.times:
+                raise PermissionError(13, "The process cannot access the file", str(path))
+
+
+IN_PLACE = (f"/data/{DATABASE_FILE}", "/data/secret.key")
+STAGED = (f"/{swap.STAGE_FOLDER}/{DATABASE_FILE}", f"/{swap.STAGE_FOLDER}/secret.key")
+
+
+@pytest.mark.parametrize("place", [*IN_PLACE, *STAGED, f"/data/{swap.MARKER_FILE}"])
+async def test_p17_a_file_that_is_held_for_seconds_is_waited_for(
+    house: House, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """A sharing violation passes: scanners and indexers let go."""
+    made = house.take()
+    await house.ledger.submit("/three", title="Third")
+    await house.close()
+    holder = Holder((place,), files.PATIENT_ATTEMPTS - 1)
+    with monkeypatch.context() as patch:
+        holder.install(patch)
+        house.restore(made.path)
+    assert holder.tries == files.PATIENT_ATTEMPTS
+    ledger = await house.reopen()
+    assert {one["title"] for one in await ledger.all("SELECT title FROM work_order")} == {"First", "Second"}
+
+
+@pytest.mark.parametrize("place", [*IN_PLACE, *STAGED])
+async def test_p17_a_file_that_stays_held_leaves_the_old_or_the_new(
+    house: House, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """What is held in its place stays there; once the old is aside, the next opening goes on to the new."""
+    made = house.take()
+    await house.ledger.submit("/three", title="Third")
+    await house.close()
+    before = digest(house.folder)
+    with monkeypatch.context() as patch:
+        Holder((place,), None).install(patch)
+        with pytest.raises(FolderNotUsable, match="cannot be"):
+            house.restore(made.path)
+        if place in STAGED:
+            with pytest.raises(FolderNotUsable, match="cannot be put in its place"):
+                await Storage.open(house.folder, clock=house.clock)
+    if place in IN_PLACE:
+        assert digest(house.folder) == before
+    ledger = await house.reopen()
+    titles = {one["title"] for one in await ledger.all("SELECT title FROM work_order")}
+    assert titles == ({"First", "Second", "Third"} if place in IN_PLACE else {"First", "Second"})
+    assert (await ledger.read(verify_journal)).sound
