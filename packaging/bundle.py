@@ -50,7 +50,7 @@ NOT_USED = re.compile(
 EXCLUDED_MODULES = (
     "IPython", "PIL", "PyInstaller", "_pytest", "cffi", "cryptography", "curses", "ensurepip", "hypothesis",
     "idlelib", "jwt", "lib2to3", "mcp.cli", "numpy", "pip", "pydoc_data", "pytest",
-    "setuptools", "test", "tkinter", "turtledemo", "venv", "watchfiles",
+    "setuptools", "test", "tkinter", "turtledemo", "venv", "watchfiles", "win32evtlog", "win32evtlogutil",
 )  # fmt: skip
 """Modules that something mentions and nothing here runs: test and build tools, and sign-in for agents over the net."""
 
@@ -260,3 +260,17 @@ def write_licences(parts: Sequence[Component], folder: Path) -> None:
         for text in part.texts:
             shutil.copy(text, place / text.name)
     (folder / "THIRD-PARTY.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------ installer
+
+
+def installer_header(project: Project) -> str:
+    """Write what the installer script is told of the product."""
+    numbers = ".".join(str(number) for number in version_numbers(project.version))
+    facts = {"VERSION": project.version, "NUMBERS": numbers, "COPYRIGHT": project.copyright}
+    return "".join(f'!define {name} "{text}"\n' for name, text in facts.items())
+
+
+if __name__ == "__main__":
+    print(installer_header(read_project()), end="")

@@ -1,6 +1,6 @@
 """The process that is killed: a real engine which a script drives towards acceptance, with a person's hand.
 
-Run as ``python -m tests.crash.child FOLDER WORKSPACE POINT WHEN``. It kills itself with SIGKILL at the named point of
+Run as ``python -m tests.crash.child FOLDER WORKSPACE POINT WHEN``. It kills itself at the named point of
 a transaction: ``WHEN`` is ``before_commit`` or ``after_commit``. With ``slow`` as a further argument the step says that
 it has begun and goes on for a minute, with a process of its own that has left its session.
 """
@@ -20,6 +20,9 @@ from engine.states import WorkOrderState
 from engine.work_order import BudgetLimits, CommandSpec, ValidationSpec, WorkOrderSpec
 
 PERSON = Actor(ActorKind.PERSON, "ada")
+
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Ends a process at once: on Windows, which has no signals, Python does that for SIGTERM."""
 
 _COUNT = "import os; fd = os.open({name!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND); os.write(fd, b'ran\\n')"
 
@@ -52,7 +55,7 @@ class KillAt:
         if name == self._point:
             self._reached = True
         elif name == self._when and self._reached:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), KILL)
         elif name == "after_commit":
             self._reached = False
 

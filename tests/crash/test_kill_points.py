@@ -1,4 +1,4 @@
-"""A real SIGKILL before and after each commit of the straight path, then a restart (E-22, E-25, E-51, §12).
+"""A real kill before and after each commit of the straight path, then a restart (E-22, E-25, E-51, §12).
 
 What each point leaves, in the words of engine.md:
 
@@ -22,7 +22,6 @@ The lines in the workspace's counter files prove that nothing ran twice without 
 from __future__ import annotations
 
 import asyncio
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +33,7 @@ from engine.control.decisions import Finding
 from engine.engine import Engine
 from engine.states import AttemptState, Purpose, WorkOrderState
 from engine.storage import Rx
-from tests.crash.child import PERSON, drive
+from tests.crash.child import KILL, PERSON, drive
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,7 +76,8 @@ def kill_child_at(folder: Path, workspace: Path, point: str, when: str) -> None:
             seen.update(tree.children(recursive=True))
         except psutil.NoSuchProcess:
             break
-    assert child.wait(60) == -signal.SIGKILL, f"{point} was never reached"
+    killed = KILL if sys.platform == "win32" else -KILL
+    assert child.wait(60) == killed, f"{point} was never reached"
     _, alive = psutil.wait_procs(seen, timeout=10)
     assert not alive, "the killed engine's processes must not outlive it (B-050)"
 
