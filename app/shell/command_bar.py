@@ -15,10 +15,12 @@ _SEARCH_DELAY_MS = 150
 class CommandBar(QFrame):
     """Buttons for the commands, what they act on, and the search field.
 
-    ``searched(text)`` comes shortly after the last key press, at once on Enter and when emptied.
+    ``searched(text)`` comes shortly after the last key press, at once on Enter and when emptied. On a page that has
+    nothing of its own to search, ``looked_for(text)`` comes on Enter instead.
     """
 
     searched = Signal(str)
+    looked_for = Signal(str)
 
     def __init__(self, commands: Commands, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -49,7 +51,8 @@ class CommandBar(QFrame):
         self._delay = QTimer(self, interval=_SEARCH_DELAY_MS, singleShot=True)
         self._delay.timeout.connect(self._tell)
         self.search.textEdited.connect(self._edited)
-        self.search.returnPressed.connect(self._tell)
+        self.search.returnPressed.connect(self._entered)
+        self._page_searches = False
         self.say_selection("the whole engine")
 
     def say_selection(self, label: str) -> None:
@@ -57,15 +60,24 @@ class CommandBar(QFrame):
         self._acts_on.set_text(f"acts on: {label}")
 
     def offer_search(self, hint: str, text: str) -> None:
-        """Take up the search of another page: its hint (``""``: nothing to search) and its text."""
+        """Take up the search of another page: its hint (``""``: work orders are looked for) and its text."""
         self._delay.stop()
+        self._page_searches = bool(hint)
+        shown = hint or "Find a work order"
         key = QKeySequence("Ctrl+F").toString(QKeySequence.SequenceFormat.NativeText)
-        self.search.setEnabled(bool(hint))
-        self.search.setPlaceholderText(f"{hint}  {key}" if hint else "Nothing to search on this page")
-        self.search.setToolTip(f"{hint} ({key})" if hint else "This page has nothing to search")
+        self.search.setPlaceholderText(f"{shown}  {key}")
+        self.search.setToolTip(f"{hint} ({key})" if hint else f"Find a work order: type, then Enter ({key})")
         self.search.setText(text)
 
+    def _entered(self) -> None:
+        if self._page_searches:
+            self._tell()
+        elif self.search.text().strip():
+            self.looked_for.emit(self.search.text())
+
     def _edited(self, text: str) -> None:
+        if not self._page_searches:
+            return
         if text:
             self._delay.start()
         else:

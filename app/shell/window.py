@@ -45,6 +45,8 @@ from app.widgets import Option, Zone, choose, column, focus_next, row, show_erro
 from engine.errors import PraxisError
 from engine.views.values import EngineStatus
 
+_SEARCHED_FROM_ANYWHERE = "work_orders"
+
 
 class MainWindow(QMainWindow):
     """The console's window over one session.
@@ -106,6 +108,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(body)
         self.rail.chosen.connect(self.open_page)
         self.bar.searched.connect(self._search)
+        self.bar.looked_for.connect(self._look_for)
         self._build_menus(extras)
 
     def _build_menus(self, extras: Extras) -> None:
@@ -313,10 +316,19 @@ class MainWindow(QMainWindow):
         if self._current:
             self.view(self._current).search(text)
 
+    @Slot(str)
+    def _look_for(self, text: str) -> None:
+        """Look for a work order from a page that has nothing of its own to search."""
+        self._searches.pop(self._current, None)
+        self.bar.search.clear()
+        self.open_page(_SEARCHED_FROM_ANYWHERE)
+        if self._current == _SEARCHED_FROM_ANYWHERE:
+            self.bar.search.setText(text)
+            self._search(text)
+
     def _focus_search(self) -> None:
-        if self.bar.search.isEnabled():
-            self.bar.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            self.bar.search.selectAll()
+        self.bar.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.bar.search.selectAll()
 
     # ------------------------------------------------------------------------------------------- status
 

@@ -133,10 +133,19 @@ async def test_search_goes_to_the_page_in_front_and_is_kept_for_it(window: MainW
     assert page_of(window, "inbox").searches == ["412", ""]
 
 
-async def test_a_page_with_nothing_to_search_says_so(window: MainWindow) -> None:
+async def test_a_page_with_nothing_to_search_finds_work_orders(window: MainWindow, qtbot: QtBot) -> None:
     window.open_page("journal")
-    assert not window.bar.search.isEnabled()
-    assert "Nothing to search" in window.bar.search.placeholderText()
+    assert window.bar.search.placeholderText().startswith("Find a work order")
+    qtbot.keyClicks(window.bar.search, "412")
+    assert window.current_page == "journal", "typing alone leads nowhere"
+    qtbot.keyClick(window.bar.search, Qt.Key.Key_Return)
+    assert window.current_page == "work_orders"
+    assert window.bar.search.text() == "412"
+    assert page_of(window, "work_orders").searches == ["412"]
+    window.open_page("journal")
+    assert window.bar.search.text() == ""
+    qtbot.keyClick(window.bar.search, Qt.Key.Key_Return)
+    assert window.current_page == "journal"
 
 
 # ------------------------------------------------------------------------------------------------- menus
