@@ -36,8 +36,16 @@ def notice_time(rx: Rx) -> int | None:
 def book_notice(tx: Tx, approval_id: str, expires_at: Instant, *, now: Instant) -> None:
     """Book the notice of a new request; one that lives no longer than the notice time has none."""
     before_ms = notice_time(tx)
-    if before_ms is not None and expires_at - before_ms > now:
-        book_wake(tx, approval_id, EXPIRING, expires_at - before_ms, now=now)
+    if before_ms is None or expires_at - before_ms <= now:
+        return
+    order = tx.one(
+        """SELECT work_order.id, work_order.number, work_order.title FROM approval
+           JOIN work_order ON work_order.id = approval.work_order_id WHERE approval.id = ?""",
+        (approval_id,),
+    )
+    assert order is not None, "the request was just made"
+    intent = {"title": f"WO-{order['number']} · {order['title']}", "work_order": order["id"]}
+    book_wake(tx, approval_id, EXPIRING, expires_at - before_ms, intent=intent, now=now)
 
 
 def cancel_notice(tx: Tx, approval_id: str, why: str, *, now: Instant) -> None:

@@ -26,8 +26,10 @@ from engine.wakes.values import OPEN, SERIES_LIVE, WakeSummary
 
 
 def wake_facts(wake: WakeSummary) -> str:
-    """The quiet line: workspace, lane, what it belongs to."""
-    parts = [] if wake.workspace in INNER_WORKSPACES else [wake.workspace]
+    """The quiet line: what sort it is, if its title does not say so, workspace, lane, what it belongs to."""
+    parts = [] if wake_title(wake) == kind_words(wake.kind) else [kind_words(wake.kind)]
+    if wake.workspace not in INNER_WORKSPACES:
+        parts.append(wake.workspace)
     if wake.lane is not None:
         parts.append(f"lane {wake.lane}")
     if wake.recurrence is not None:

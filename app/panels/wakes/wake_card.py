@@ -40,11 +40,10 @@ from app.widgets import (
     row,
 )
 from engine.control.alarm import OWN_KINDS
+from engine.dispatch.expiry_notices import EXPIRING
+from engine.scheduling.wakeups import TASK_WAKE_UP
 from engine.wakes import Step, Trigger, Waiting, Wake, WakeState
 from engine.wakes.values import Json
-
-EXPIRING = "approval.expiring"
-"""The kind of wake that tells that a request for approval expires soon; its id is that of the request."""
 
 MOST_JSON = 4_000
 """Letters of an intent or a result that are shown."""
@@ -199,7 +198,7 @@ class WakeCard(QWidget):
             and wake.admitted_at is None
         )
         self._release.setVisible(wake.state is WakeState.DEAD)
-        self._drop.setVisible(wake.state is WakeState.DEAD and not order_of(wake))
+        self._drop.setVisible(wake.state is WakeState.DEAD and wake.kind != TASK_WAKE_UP)
         self._said.setText(_foot_words(wake))
         self._foot.setVisible(wake.state in (WakeState.PENDING, WakeState.FIRING, WakeState.DEAD))
         if before is None or before.wake.id != wake.id:

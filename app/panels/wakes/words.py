@@ -36,7 +36,7 @@ KINDS: Mapping[str, str] = {
     "wakes.clean_up": "Clean-up of ended wakes",
     "task.wake_up": "Start of a work order",
     "work_order.submit": "Scheduled work order",
-    "approval.expiring": "Notice that a request expires soon",
+    "approval.expiring": "Notice before a request expires",
     "backup.run": "Scheduled backup",
     "backup.retry": "Scheduled backup, once more",
 }

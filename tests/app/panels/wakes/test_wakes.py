@@ -302,3 +302,17 @@ async def test_a_long_list_keeps_its_pages_through_changes(desk: Desk) -> None:
     assert model.rowCount() == loaded - 1
     assert model.number_of(booked[120].id) == -1
     assert model.complete
+
+
+async def test_a_notice_of_expiry_leads_to_its_request(desk: Desk, spec: Any, actor: Actor) -> None:
+    await desk.engine.submit(spec, actor)
+    (asked,) = await desk.engine.inbox()
+    desk.page.show_subject(asked.approval_id)
+    await desk.settle()
+    card = desk.page.wakes.card
+    assert card.view is not None
+    assert card.view.wake.kind == "approval.expiring"
+    assert not card._cancel.isVisible()
+    assert "WO-1 · Run the slow tests" in desk.shown(card)
+    card._request.click()
+    assert desk.opened == [("inbox", asked.approval_id)]
