@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QHeaderView,
+    QLabel,
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
@@ -164,6 +165,7 @@ async def test_no_word_on_a_button_is_cut_at_the_smallest_size(qapp: QApplicatio
                     needed = control.fontMetrics().horizontalAdvance(control.text())
                     if control.width() < needed:
                         cut.append(f"{key}: {control.text()}")
+            cut += [f"{key}: {found}" for found in cut_labels(window)]
             areas = [area for area in view.findChildren(QScrollArea) if area.isVisible()]
             cut += [
                 f"{key}: scrolls sideways"
@@ -172,6 +174,23 @@ async def test_no_word_on_a_button_is_cut_at_the_smallest_size(qapp: QApplicatio
             ]
         assert cut == []
         assert window.size() == QSize(1024, 640)
+
+
+def cut_labels(window: QWidget) -> list[str]:
+    """Labels whose words do not fit into them; those that are meant to be cut show an ellipsis and are no QLabel."""
+    cut = []
+    for label in window.findChildren(QLabel):
+        words = label.text()
+        if not words or not label.isVisible():
+            continue
+        if label.wordWrap():
+            fits = label.heightForWidth(label.width()) <= label.height() + 1
+        else:
+            longest = max(words.splitlines(), key=len)
+            fits = label.fontMetrics().horizontalAdvance(longest) <= label.contentsRect().width() + 1
+        if not fits:
+            cut.append(f"“{words[:50]}”")
+    return cut
 
 
 async def test_tab_goes_as_one_reads(qapp: QApplication, folder: Path) -> None:
@@ -269,6 +288,7 @@ def faults_of(dialog: QDialog) -> list[str]:
     found += [
         f"Enter presses {button.text()}" for button in dialog.findChildren(QPushButton) if button.isDefault()
     ]
+    found += [f"cut: {words}" for words in cut_labels(dialog)]
     reached = walked(dialog)
     found += [
         f"Tab does not come to {name_of(control)}"
