@@ -92,6 +92,8 @@ from engine.views.clock import AnomalyRow, ClockView, Touched
 from engine.views.diagnostics import Diagnostics
 from engine.views.docket import Docket
 from engine.views.figures import Figures
+from engine.views.journal import ALL as ALL_ROWS
+from engine.views.journal import JournalFilter
 from engine.views.receipt import ReceiptEntry
 from engine.views.timeline import Grouping, TimelineView
 from engine.views.unknown import UnknownView
@@ -758,10 +760,16 @@ class Engine:
         return await self._storage.read(explain, task_id, self.clock.now())
 
     async def journal(
-        self, *, after: int = 0, before: int | None = None, limit: int = 500, work_order_id: str | None = None
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 500,
+        work_order_id: str | None = None,
+        only: JournalFilter = ALL_ROWS,
     ) -> tuple[JournalRow, ...]:
         """Rows of the journal in ascending order: the oldest above ``after``, or the newest below ``before``."""
-        return await self._storage.read(journal_view.journal, after, before, limit, work_order_id)
+        return await self._storage.read(journal_view.journal, after, before, limit, work_order_id, only)
 
     async def verify_journal(self, progress: Callable[[int, int], None] | None = None) -> JournalReport:
         """Check the whole chain of the journal; ``progress`` gets rows checked and the newest sequence."""

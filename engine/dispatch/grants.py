@@ -23,6 +23,7 @@ from engine.dispatch.approvals import (
     require_reason,
 )
 from engine.dispatch.differences import Difference
+from engine.dispatch.expiry_notices import cancel_notice
 from engine.dispatch.grant_terms import Terms, fit, make_terms
 from engine.dispatch.plan import plan_from_json
 from engine.errors import (
@@ -414,6 +415,7 @@ def _use(tx: Tx, grant: sqlite3.Row, approval: sqlite3.Row, terms: Terms, now: I
         work_order_id=row["work_order_id"],
         detail={"approval": row["id"], "use": use, "of": most, "values": list(values)},
     )
+    cancel_notice(tx, row["id"], "a standing grant approved the request", now=now)
     if use == most:
         _end(tx, grant, GrantState.USED_UP, ENGINE, "its last use is made", now)
     touch_work_order(tx, row["work_order_id"], now)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +14,7 @@ from typing import Protocol
 from engine.errors import InvalidValue
 from engine.files import replace_file
 from engine.interfaces import wire
+from engine.views.journal import JournalFilter
 from engine.views.values import JournalRow
 
 COLUMNS = (
@@ -42,6 +44,31 @@ class JournalReader(Protocol):
 
     async def journal(
         self, *, after: int = 0, limit: int = 500, work_order_id: str | None = None
+    ) -> tuple[JournalRow, ...]:
+        """At most ``limit`` rows above ``after``, in ascending order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """The journal of an engine as far as a filter lets it through."""
+
+    engine: FiltersJournal
+    only: JournalFilter
+
+    async def journal(
+        self, *, after: int = 0, limit: int = 500, work_order_id: str | None = None
+    ) -> tuple[JournalRow, ...]:
+        """At most ``limit`` rows above ``after``, in ascending order."""
+        return await self.engine.journal(
+            after=after, limit=limit, work_order_id=work_order_id, only=self.only
+        )
+
+
+class FiltersJournal(Protocol):
+    """What reads the journal with a filter: the engine itself."""
+
+    async def journal(
+        self, *, after: int = 0, limit: int = 500, work_order_id: str | None = None, only: JournalFilter
     ) -> tuple[JournalRow, ...]:
         """At most ``limit`` rows above ``after``, in ascending order."""
 

@@ -508,6 +508,16 @@ async def test_e62_a_correction_without_reapproval_needs_a_persons_approval_and_
     assert await desk.state(order) is ApprovalState.PENDING
 
 
+async def test_what_a_grant_approves_is_not_noticed_as_expiring(desk: Desk) -> None:
+    orders = [await desk.submit()]
+    await desk.give(orders[0])
+    orders.append(await desk.submit())
+    for order in orders:
+        wake = await desk.engine.wakes.get((await desk.card(order)).approval_id)
+        assert wake is not None
+        assert wake.state == "cancelled"
+
+
 async def test_a_grant_survives_a_restart_with_its_count(desk: Desk) -> None:
     view = await desk.give(await desk.submit())
     await desk.engine.close()

@@ -189,8 +189,8 @@ class InboxView(PageView):
     async def _begin(self) -> None:
         await self._feed.read_all_again()
         await self._read_meter()
-        await self._read_grants()
         self._choose_something()
+        await self._read_grants()
 
     def _read_more(self) -> None:
         self._session.spawn(self._feed.more(), "read more of the inbox")

@@ -1,7 +1,7 @@
 """Reads the journal newest first, page by page, and takes in what is written since.
 
-The engine filters by work order; a text is looked for here, in as many rows as are read for it, and the feed says
-how far down it has looked.
+The engine filters by work order, subject, kind, actor and time; a text is looked for here, in as many rows as are
+read for it, and the feed says how far down it has looked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from app.panels.rows import RowModel
+from engine.views.journal import ALL, JournalFilter
 from engine.views.values import JournalRow
 
 READ = 500
@@ -32,7 +33,13 @@ class ReadsJournal(Protocol):
     """What the feed needs of the engine."""
 
     async def journal(
-        self, *, after: int = 0, before: int | None = None, limit: int = 500, work_order_id: str | None = None
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 500,
+        work_order_id: str | None = None,
+        only: JournalFilter = ALL,
     ) -> tuple[JournalRow, ...]:
         """Rows in ascending order: the oldest above ``after``, or the newest below ``before``."""
 
@@ -50,6 +57,7 @@ class JournalFeed:
         self._filter = 0
         self._work_order: str | None = None
         self._text = ""
+        self._only = ALL
         self._newest = 0
         self._oldest = NEWEST
         self._more_on_its_way = False
@@ -59,9 +67,10 @@ class JournalFeed:
         """The oldest sequence that has been looked at; 0 when all have been."""
         return 0 if self._model.complete else self._oldest
 
-    def set_filter(self, work_order_id: str | None, text: str) -> None:
-        """Show only rows of this work order, and only those that hold ``text``; `start` reads anew."""
+    def set_filter(self, work_order_id: str | None, text: str, only: JournalFilter = ALL) -> None:
+        """Show only rows of this work order that ``only`` lets through and that hold ``text``; `start` reads anew."""
         self._work_order = work_order_id
+        self._only = only
         self._text = text.casefold()
 
     async def start(self) -> None:
@@ -99,7 +108,7 @@ class JournalFeed:
         async with self._lock:
             for _ in range(MOST_LOOKED // READ):
                 rows = await self._engine.journal(
-                    after=self._newest, limit=READ, work_order_id=self._work_order
+                    after=self._newest, limit=READ, work_order_id=self._work_order, only=self._only
                 )
                 if mine != self._filter:
                     return
@@ -119,7 +128,9 @@ class JournalFeed:
         found: list[JournalRow] = []
         looked = 0
         while mine == self._filter and len(found) < PAGE and looked < MOST_LOOKED:
-            rows = await self._engine.journal(before=self._oldest, limit=READ, work_order_id=self._work_order)
+            rows = await self._engine.journal(
+                before=self._oldest, limit=READ, work_order_id=self._work_order, only=self._only
+            )
             if mine != self._filter:
                 break
             looked += READ

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QSplitter,
+    QStackedWidget,
+    QWidget,
+)
 
 from app.panels.inbox.inline_button import InlineButton
 from app.panels.inbox.sections import add_facts
 from app.panels.inbox.sheet import Fact
 from app.panels.journal.feed import JournalFeed
 from app.panels.journal.verifying import Verifying
-from app.panels.journal.words import detail_text, detail_words, journal_line, kind_words
+from app.panels.journal.words import ACTORS, KINDS, SPANS, detail_text, detail_words, journal_line, kind_words
 from app.panels.rows import Column, OwnedTasks, Refresh, RowModel, RowTable
 from app.panels.words import actor_words, order_name, plain_tip
 from app.session import Changes, Session
+from app.shell.export_journal import export_journal
 from app.shell.pages import PageView
-from app.theme import Text, font
+from app.theme import Text, font, state_word
 from app.widgets import (
     EmptyState,
     KeyValueGrid,
@@ -33,6 +42,7 @@ from app.widgets import (
     rule,
 )
 from engine.errors import NotFound
+from engine.views.journal import ALL, JournalFilter
 from engine.views.values import JournalRow
 
 _ORDER = re.compile(r"\bWO-(\d{1,15})\b", re.IGNORECASE)
@@ -46,6 +56,7 @@ class JournalView(PageView):
         self._session = session
         self._tasks = OwnedTasks(session, self)
         self._order: tuple[str, str] | None = None
+        self._subject: tuple[str, str] | None = None
         self._text = ""
         self._problem = ""
         times = session.times
@@ -104,11 +115,25 @@ class JournalView(PageView):
         self._clear = InlineButton("Show all", "Show the rows of every work order again", self._clear_filter)
         line.addWidget(self._clear)
         line.addStretch(1)
+        export = button(
+            "Export these…",
+            "Write the rows that the choices above let through into a file, all of them, searched words apart",
+            self._export_pressed,
+            parent=top,
+        )
+        line.addWidget(export)
         verify = button(
             "Verify chain", "Check that no row was edited, removed or put elsewhere", self._verify_pressed
         )
         line.addWidget(verify)
         outer.addWidget(top)
+        choices = frame("window", self)
+        second = row(choices, margins=(18, 0, 18, 8), gap=8)
+        self._kinds = self._choice(second, "What", "Show only rows about these things", KINDS)
+        self._actors = self._choice(second, "Who", "Show only what these did", ACTORS)
+        self._span = self._choice(second, "When", "Show only what was written since then", SPANS)
+        second.addStretch(1)
+        outer.addWidget(choices)
         self._verifying = Verifying(self._session, self)
         outer.addWidget(self._verifying)
         outer.addWidget(rule(self))
@@ -126,6 +151,18 @@ class JournalView(PageView):
         split.setStretchFactor(0, 1)
         split.setSizes([420, 200])
         outer.addWidget(split, 1)
+
+    def _choice(
+        self, line: QHBoxLayout, name: str, tip: str, choices: Sequence[tuple[str, object]]
+    ) -> QComboBox:
+        made = QComboBox(self)
+        made.setAccessibleName(name)
+        made.setToolTip(tip)
+        for words, value in choices:
+            made.addItem(words, value)
+        made.currentIndexChanged.connect(self._choice_changed)
+        line.addWidget(made)
+        return made
 
     def _build_detail(self) -> QWidget:
         holder = frame("window", self)
@@ -145,6 +182,13 @@ class JournalView(PageView):
         )
         head.addWidget(self._follow)
         head.addStretch(1)
+        self._only = InlineButton(
+            "Only this subject",
+            "Follow it: show only rows about the very same thing",
+            self._subject_pressed,
+            parent=holder,
+        )
+        head.addWidget(self._only)
         self._copy = InlineButton("Copy", "Copy this row with its details", self._copy_pressed, parent=holder)
         head.addWidget(self._copy)
         lines.addLayout(head)
@@ -193,7 +237,7 @@ class JournalView(PageView):
         if order is None:
             return
         self._order = (order.id, order_name(order.number))
-        self._text = ""
+        self._subject, self._text = None, ""
         await self._read_filtered()
 
     async def _search(self, text: str) -> None:
@@ -213,24 +257,46 @@ class JournalView(PageView):
 
     async def _read_filtered(self) -> None:
         self._problem = ""
-        self._feed.set_filter(self._order[0] if self._order else None, self._text)
+        self._feed.set_filter(self._order[0] if self._order else None, self._text, self.filter())
         await self._feed.start()
 
+    def filter(self) -> JournalFilter:
+        """Which rows are wanted by the choices above the list and the subject that is followed."""
+        span = self._span.currentData()
+        kind, identity = self._subject or ("", "")
+        return JournalFilter(
+            subject_kind=kind,
+            subject_id=identity,
+            groups=tuple(self._kinds.currentData() or ()),
+            actors=tuple(self._actors.currentData() or ()),
+            since=None if span is None else self._session.times.now() - int(span),
+        )
+
+    def _choice_changed(self) -> None:
+        self._tasks.spawn(self._read_filtered(), "filter the journal")
+
     def _clear_filter(self) -> None:
-        self._order, self._text = None, ""
+        self._order, self._subject, self._text = None, None, ""
+        for choice in (self._kinds, self._actors, self._span):
+            choice.blockSignals(True)
+            choice.setCurrentIndex(0)
+            choice.blockSignals(False)
         self._tasks.spawn(self._read_filtered(), "read the journal")
 
     def _say_count(self) -> None:
         loaded = self._model.rowCount()
         of = f" of {self._order[1]}" if self._order else ""
+        if self._subject is not None:
+            of = f"{of} about one {state_word(self._subject[0])}"
         with_text = f" with “{self._text}”" if self._text else ""
+        chosen = self.filter() != ALL
         more = "" if self._model.complete else "+"
         words = f"{number(loaded)}{more} {'row' if loaded == 1 and not more else 'rows'}{of}{with_text}"
         down_to = self._feed.looked_down_to
         if with_text and down_to:
             words = f"{words}, looked down to number {number(down_to)}"
         self._count.setText(f"{words} · newest first")
-        self._clear.setVisible(bool(of or with_text or self._problem))
+        self._clear.setVisible(bool(of or with_text or self._problem or chosen))
         if loaded:
             self._stack.setCurrentWidget(self._table)
             if not self._table.currentIndex().isValid():
@@ -243,7 +309,8 @@ class JournalView(PageView):
             self._stack.setCurrentWidget(self._none)
             self._read_more()
         else:
-            self._none.say("Nothing matches", f"No row{of}{with_text}.")
+            that = " that the choices above let through" if chosen else ""
+            self._none.say("Nothing matches", f"No row{of}{with_text}{that}.")
             self._stack.setCurrentWidget(self._none)
 
     # ---------------------------------------------------------------------------------------------- detail
@@ -254,6 +321,7 @@ class JournalView(PageView):
         for part in (self._open, self._follow):
             part.setVisible(chosen is not None and chosen.work_order_id is not None)
         self._copy.setVisible(chosen is not None)
+        self._only.setVisible(chosen is not None)
         if chosen is None:
             self._what.setText("No row chosen")
             self._detail.setPlainText("")
@@ -284,6 +352,20 @@ class JournalView(PageView):
         chosen = self._chosen()
         if chosen is not None and chosen.work_order_id is not None:
             self.show_subject(chosen.work_order_id)
+
+    def _subject_pressed(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None:
+            self._subject = (chosen.subject_kind, chosen.subject_id)
+            self._tasks.spawn(self._read_filtered(), "follow a subject in the journal")
+
+    def _export_pressed(self) -> None:
+        self._tasks.spawn(
+            export_journal(
+                self, self._session, work_order_id=self._order[0] if self._order else None, only=self.filter()
+            ),
+            "export rows of the journal",
+        )
 
     def _copy_pressed(self) -> None:
         chosen = self._chosen()

@@ -9,11 +9,45 @@ from typing import Any
 from app.panels.words import actor_words
 from app.theme import state_word
 from app.widgets import duration_text
+from engine.actors import ActorKind
 from engine.instants import format_instant
 from engine.views.values import JournalRow
 
 _TELLING = ("outcome", "verdict", "state", "kind", "purpose", "title", "reason", "survivors")
 """Detail fields that are shown with the row, in this order; the rest is in the details."""
+
+_HOUR = 3_600_000
+
+KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Everything", ()),
+    ("Approvals and grants", ("approval", "grant")),
+    ("Work orders and tasks", ("work_order", "task", "decision", "handoff")),
+    ("Attempts", ("attempt", "claim", "evidence", "lane")),
+    ("Validations", ("validation",)),
+    ("Budgets", ("scope",)),
+    ("Holds", ("hold",)),
+    ("Clock", ("clock",)),
+    ("Wakes and schedules", ("wake", "series", "schedule", "docket")),
+    ("Backups, restores, retention", ("backup", "restore", "retention")),
+    ("Engine, workers, agents", ("epoch", "engine", "worker", "agent", "rights")),
+)
+"""What rows are about, and the groups of kinds that are meant."""
+
+ACTORS: tuple[tuple[str, tuple[ActorKind, ...]], ...] = (
+    ("Anybody", ()),
+    ("Persons", (ActorKind.PERSON,)),
+    ("Agents and scripts", (ActorKind.AGENT, ActorKind.SCRIPT)),
+    ("The engine and workers", (ActorKind.ENGINE, ActorKind.WORKER)),
+)
+"""Who did it."""
+
+SPANS: tuple[tuple[str, int | None], ...] = (
+    ("All time", None),
+    ("Last hour", _HOUR),
+    ("Last 24 hours", 24 * _HOUR),
+    ("Last 7 days", 7 * 24 * _HOUR),
+)
+"""How far back, in milliseconds."""
 
 _LONGEST = 160
 _SHORT = 48

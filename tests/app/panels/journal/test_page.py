@@ -13,6 +13,8 @@ from app.panels.journal.page import JournalView
 from app.panels.journal.words import detail_words, journal_line, kind_words
 from app.panels.rows import Column, RowModel
 from engine.actors import ENGINE, Actor, ActorKind
+from engine.interfaces.journal_export import ExportForm, Filtered, export_file
+from engine.views.journal import JournalFilter
 from engine.views.values import JournalRow
 from tests.app.panels.work_orders.console import console
 
@@ -192,3 +194,69 @@ def test_rows_are_said_in_words():
     assert detail_words({"actual": [12, 20], "overrun": False}) == "actual 12, 20 · overrun no"
     assert detail_words({"outcome": "UNKNOWN", "reason": "x" * 300}).startswith("UNKNOWN · xxx")
     assert len(detail_words({"reason": "x" * 300})) == 160
+
+
+async def test_rows_are_chosen_by_kind_actor_and_time(console, page):
+    await console.submit("One")
+    await console.settle()
+    page._kinds.setCurrentIndex(page._kinds.findText("Approvals and grants"))
+    await console.settle()
+    assert {page._model.row(place).kind for place in range(page._model.rowCount())} == {"approval.asked"}
+    await console.submit("Two")
+    await console.settle()
+    assert page._model.rowCount() == 2, "what is written since passes the same choices"
+    page._actors.setCurrentIndex(page._actors.findText("Persons"))
+    await console.settle()
+    assert page._none.isVisibleTo(page)
+    assert "let through" in page._none.accessibleDescription()
+    page._clear.click()
+    await console.settle()
+    assert len(sequences(page)) == await newest(console)
+    page._span.setCurrentIndex(1)
+    await console.settle()
+    assert len(sequences(page)) == await newest(console)
+
+
+async def test_a_subject_is_followed(console, page):
+    await console.submit("One")
+    await console.submit("Two")
+    await console.settle()
+    place = next(at for at in range(page._model.rowCount()) if page._model.row(at).kind == "approval.asked")
+    page._table.choose(place)
+    subject = page._model.row(place).subject_id
+    page._only.click()
+    await console.settle()
+    assert {page._model.row(at).subject_id for at in range(page._model.rowCount())} == {subject}
+    assert "about one approval" in page._count.text()
+
+
+async def test_only_what_is_chosen_is_exported(console, page, tmp_path, monkeypatch):
+    await console.submit("One")
+    await console.settle()
+    page._kinds.setCurrentIndex(page._kinds.findText("Approvals and grants"))
+    await console.settle()
+    target = tmp_path / "part.jsonl"
+    rows = await export_file(Filtered(console.engine, page.filter()), target, ExportForm.JSONL)
+    assert rows == 1
+    assert '"kind": "approval.asked"' in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("only", "kinds"),
+    [
+        (JournalFilter(groups=("approval",)), {"approval.asked"}),
+        (JournalFilter(groups=("appr",)), set()),
+        (JournalFilter(groups=("%",)), set()),
+        (
+            JournalFilter(actors=(ActorKind.AGENT,), groups=("task", "scope")),
+            {"scope.created", "task.created"},
+        ),
+        (JournalFilter(actor_name="nobody"), set()),
+        (JournalFilter(until=0), set()),
+    ],
+)
+async def test_the_engine_filters_the_journal(console, only, kinds):
+    await console.submit("One")
+    found = {row.kind for row in await console.engine.journal(limit=500, only=only)}
+    assert kinds <= found
+    assert bool(found) == bool(kinds)
