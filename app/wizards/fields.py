@@ -158,6 +158,9 @@ class FieldGrid(QWidget):
         return made
 
 
+_TEXT_MARGIN = 6
+
+
 class CalmSpinBox(QSpinBox):
     """A spin box that does not change under the wheel while one scrolls past it, nor submits on Enter."""
 
@@ -165,6 +168,12 @@ class CalmSpinBox(QSpinBox):
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setKeyboardTracking(False)
+        # A style sheet gives a spin box no padding at the left.
+        self.lineEdit().setTextMargins(_TEXT_MARGIN, 0, 0, 0)
+
+    def sizeHint(self) -> QSize:
+        """Room for the margin of the text too."""
+        return super().sizeHint() + QSize(_TEXT_MARGIN, 0)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Leave the wheel to what is around."""

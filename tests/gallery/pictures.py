@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 from app import event_loop
 from app.main import make_application, open_console
 from app.screenshots import start_long_work
+from app.shell.geometry import DEFAULT_SIZE
 from app.shell.window import MainWindow
 from app.theme import ThemeChoice, theme
 from engine.clock import Clock
@@ -43,6 +44,8 @@ def main() -> int:
 async def _pictures(app: QApplication, wanted: argparse.Namespace) -> int:
     clock: Clock | None = FaultClock((STEP_BACK,)) if wanted.state == "error" else None
     async with open_console(app, wanted.data, clock) as window:
+        # The screen that nobody sees is small; what was once squeezed on it would stay narrow.
+        window.resize(DEFAULT_SIZE)
         window.show()
         if wanted.state in {"typical", "full"} and not (wanted.data.parent / "ledger").exists():
             await start_long_work(window.session.engine, wanted.data / "work")

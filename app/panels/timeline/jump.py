@@ -23,6 +23,8 @@ async def ask_time(parent: QWidget | None, times: Times, begin: Instant) -> Inst
     field.setDisplayFormat("yyyy-MM-dd HH:mm:ss")
     field.setCalendarPopup(True)
     field.setAccessibleName("Date and time")
+    # A style sheet gives it no padding at the left.
+    field.lineEdit().setTextMargins(6, 0, 0, 0)
     field.setToolTip("Year, month, day, hours, minutes, seconds; Up and Down change the part with the cursor")
     dialog.body.addWidget(field)
     dialog.add_back()
