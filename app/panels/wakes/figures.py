@@ -175,20 +175,7 @@ class FiguresPart(QWidget):
             lines.addWidget(bars)
             lines.addWidget(words)
         lines.addSpacing(6)
-        head_line = row(gap=10)
-        head_line.addWidget(
-            SectionLabel("Lanes with something to do: one wake of a lane fires at a time", body)
-        )
-        head_line.addStretch(1)
-        self._on_failure = button(
-            "Stop when one dies…",
-            "Say what the chosen lane does when a wake of it dies",
-            self._on_failure_pressed,
-            parent=body,
-        )
-        self._on_failure.setEnabled(False)
-        head_line.addWidget(self._on_failure)
-        lines.addLayout(head_line)
+        lines.addWidget(SectionLabel("Lanes with something to do: one wake of a lane fires at a time", body))
         self._lane_table: RowTable[LaneRow] = RowTable(
             self.lanes, "Lanes with something to do", (34, 16, 12, 18, 24), body
         )
@@ -197,6 +184,17 @@ class FiguresPart(QWidget):
         )
         self._lane_table.chosen.connect(self._show_lane)
         lines.addWidget(self._lane_table)
+        self._on_failure = button(
+            "Stop when one dies…",
+            "Say what the chosen lane does when a wake of it dies",
+            self._on_failure_pressed,
+            parent=body,
+        )
+        self._on_failure.setEnabled(False)
+        below = row(gap=10)
+        below.addWidget(self._on_failure)
+        below.addStretch(1)
+        lines.addLayout(below)
         self._no_lanes = label(
             "No lane has anything to do. Wakes that share a lane fire one after another.",
             muted=True,
