@@ -58,8 +58,20 @@ def base_font() -> QFont:
 
 
 def font(role: Text = Text.BODY) -> QFont:
-    """The font for a role, in proportion to the application's font."""
-    chosen = QFont(QApplication.font())
+    """The font for a role, in proportion to the application's font. The caller may change it: it is a copy."""
+    base = QApplication.font()
+    made = _made.get(role)
+    if made is None or made[0] != base:
+        made = _made[role] = (base, _font(role, base))
+    return QFont(made[1])
+
+
+_made: dict[Text, tuple[QFont, QFont]] = {}
+"""For each role the application's font that it was made for, and what was made: every label asks for one."""
+
+
+def _font(role: Text, base: QFont) -> QFont:
+    chosen = QFont(base)
     points = chosen.pointSizeF() if chosen.pointSizeF() > 0 else _SMALLEST_POINTS
     chosen.setPointSizeF(points * _SIZES.get(role, 1.0))
     if role in _STRONG:

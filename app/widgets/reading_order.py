@@ -6,6 +6,7 @@ Qt goes by the time at which widgets were made, so that what is rebuilt (a strip
 from __future__ import annotations
 
 from functools import cmp_to_key
+from typing import NamedTuple
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -59,16 +60,28 @@ def _gathered(widget: QWidget, current: QWidget | None, *, only_stops: bool) -> 
     found = [widget] if _is_stop(widget) or (widget is current and not only_stops) else []
     if isinstance(widget, _WHOLE):
         return found
-    children = [
-        child
-        for child in widget.children()
-        if isinstance(child, QWidget)
-        and not child.isWindow()
-        and (child.isVisible() or (not only_stops and current is not None and _holds(child, current)))
-    ]
-    for child in sorted(children, key=cmp_to_key(_compare)):
-        found += _gathered(child, current, only_stops=only_stops)
+    placed: list[_Placed] = []
+    for child in widget.children():
+        if not isinstance(child, QWidget) or child.isWindow():
+            continue
+        if child.isVisible() or (not only_stops and current is not None and _holds(child, current)):
+            place = child.geometry()
+            placed.append(_Placed(place.top(), place.bottom(), place.left(), place.height(), child))
+    if len(placed) > 1:
+        placed.sort(key=cmp_to_key(_compare))
+    for one in placed:
+        found += _gathered(one.widget, current, only_stops=only_stops)
     return found
+
+
+class _Placed(NamedTuple):
+    """A widget with its place, asked for once: comparing asks for it over and over."""
+
+    top: int
+    bottom: int
+    left: int
+    height: int
+    widget: QWidget
 
 
 def _holds(widget: QWidget, other: QWidget) -> bool:
@@ -85,10 +98,9 @@ def _is_stop(widget: QWidget) -> bool:
     )
 
 
-def _compare(one: QWidget, other: QWidget) -> int:
+def _compare(a: _Placed, b: _Placed) -> int:
     """Beside each other: the left first. Else: the upper first."""
-    a, b = one.geometry(), other.geometry()
-    shared = min(a.bottom(), b.bottom()) - max(a.top(), b.top())
-    if shared * 2 > min(a.height(), b.height()):
-        return a.left() - b.left() or a.top() - b.top()
-    return a.top() - b.top() or a.left() - b.left()
+    shared = min(a.bottom, b.bottom) - max(a.top, b.top)
+    if shared * 2 > min(a.height, b.height):
+        return a.left - b.left or a.top - b.top
+    return a.top - b.top or a.left - b.left
