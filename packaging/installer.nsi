@@ -6,6 +6,8 @@
 Target amd64-unicode
 Unicode true
 SetCompressor /SOLID lzma
+; Larger than one program: the three hold the same modules, which are then stored once.
+SetCompressorDictSize 64
 RequestExecutionLevel user
 ManifestDPIAware true
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from engine.actors import Actor, ActorKind
 from engine.control.agents import KEYED_KINDS
 from engine.errors import ChannelError, InvalidValue, NotFound
-from engine.files import flush_folder
+from engine.files import replace_file
 
 PERSON_KEY = "person.key"
 """The file of the person's key. In a message it names that key instead of an agent's identity."""
@@ -106,8 +106,7 @@ def write_agent_key(path: Path, agent_id: str, actor: Actor, secret: bytes) -> N
         temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
         temporary.unlink(missing_ok=True)
         _write_private(temporary, json.dumps(value).encode("ascii") + b"\n")
-        temporary.replace(path)
-        flush_folder(path.parent)
+        replace_file(temporary, path)
     except OSError as error:
         raise InvalidValue(
             f"The key file {path} cannot be written: {error.strerror or error}.",

@@ -103,11 +103,11 @@ install_for_windows() {
 
 need_windows_packages() {
     local wanted stamp=$windows_python/packages.txt
-    wanted=$(cat "$root/constraints.txt" "$root/pyproject.toml" "$here"/windows-requirements*.txt | sha256sum)
+    wanted=$(cat "$root/constraints.txt" "$root/pyproject.toml" "$root/packaging/build-requirements.txt" "$here"/windows-requirements*.txt | sha256sum)
     [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return
     step "Windows packages"
     local product
-    product=$(python3 "$here/dependencies.py" mcp)
+    product=$(python3 "$root/packaging/dependencies.py" mcp)
     rm -rf "$windows_python/Lib/site-packages" "$test_packages"
     printf '%s\n' "$product" >"$work/product.txt"
     install_for_windows "$windows_python/Lib/site-packages" --requirement "$work/product.txt" \
