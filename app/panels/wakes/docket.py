@@ -69,7 +69,7 @@ class DocketPart(QWidget):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setAccessibleName("Docket")
-        area.setWidget(self._build_body())
+        area.setWidget(self._build_body(area.viewport()))
         outer.addWidget(area)
         self._reread.ask()
 
@@ -101,8 +101,8 @@ class DocketPart(QWidget):
 
     # -------------------------------------------------------------------------------------------- building
 
-    def _build_body(self) -> QWidget:
-        body = frame("window", self)
+    def _build_body(self, place: QWidget) -> QWidget:
+        body = frame("window", place)
         lines = column(body, margins=(18, 14, 18, 18), gap=12)
         head = row(gap=8)
         head.addWidget(label("Docket", Text.TITLE, parent=body))

@@ -124,7 +124,7 @@ class FiguresPart(QWidget):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setAccessibleName("Lanes and figures")
-        area.setWidget(self._build_body())
+        area.setWidget(self._build_body(area.viewport()))
         outer.addWidget(area)
         session.times.ticked.connect(self._tick)
         self._reread.ask()
@@ -154,8 +154,8 @@ class FiguresPart(QWidget):
 
     # -------------------------------------------------------------------------------------------- building
 
-    def _build_body(self) -> QWidget:
-        body = frame("window", self)
+    def _build_body(self, place: QWidget) -> QWidget:
+        body = frame("window", place)
         lines = column(body, margins=(18, 14, 18, 18), gap=8)
         self._summary = label("", wrap=True, selectable=True, parent=body)
         lines.addWidget(self._summary)

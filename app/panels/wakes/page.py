@@ -46,10 +46,14 @@ class WakesPage(PageView):
         self._session = session
         self._alarm = session.engine.wakes if alarm is None else alarm
         self._tasks = OwnedTasks(session, self)
-        self.wakes = WakesPart(session, self._alarm, self._open_series, self._open_docket)
-        self.schedules = SchedulesPart(session, self._alarm, self._make_schedule, _can_change)
-        self.docket = DocketPart(session, self._open_series, self._open_wake)
-        self.figures = FiguresPart(session, self._alarm)
+        # Made before its parts, so that they are made in their place: moving them there makes Qt style them again.
+        self._stack = QStackedWidget(self)
+        self.wakes = WakesPart(session, self._alarm, self._open_series, self._open_docket, parent=self._stack)
+        self.schedules = SchedulesPart(
+            session, self._alarm, self._make_schedule, _can_change, parent=self._stack
+        )
+        self.docket = DocketPart(session, self._open_series, self._open_wake, parent=self._stack)
+        self.figures = FiguresPart(session, self._alarm, self._stack)
         self._parts: tuple[_Part, ...] = (self.wakes, self.schedules, self.docket, self.figures)
         outer = column(self)
         bar = frame("window", self)
@@ -69,7 +73,6 @@ class WakesPage(PageView):
         line.addStretch(1)
         outer.addWidget(bar)
         outer.addWidget(rule(self))
-        self._stack = QStackedWidget(self)
         for part in (self.wakes, self.schedules, self.docket, self.figures):
             self._stack.addWidget(part)
         outer.addWidget(self._stack, 1)

@@ -89,7 +89,7 @@ class ScheduleCard(QWidget):
         return head
 
     def _build_body(self) -> QWidget:
-        body = QWidget(self._scroll)
+        body = QWidget(self._scroll.viewport())
         lines = column(body, margins=(18, 4, 18, 18), gap=16)
         self._error = Notice(Tone.BAD, body)
         lines.addWidget(self._error)

@@ -154,7 +154,19 @@ class SchedulesPart(QWidget):
         assert lines is not None
         lines.addWidget(rule(self._side.side))
         lines.addItem(foot)
-        right = frame("window")
+        outer.addWidget(
+            side_by_side(
+                self._session.settings,
+                "schedules split",
+                self._side.side,
+                self._build_right,
+                (400, 712),
+                self,
+            )
+        )
+
+    def _build_right(self, place: QWidget) -> QWidget:
+        right = frame("window", place)
         right.setMinimumWidth(360)
         inner = column(right)
         self._stack = QStackedWidget(right)
@@ -168,13 +180,12 @@ class SchedulesPart(QWidget):
                 resume=partial(self._do, resume_series),
                 cancel=partial(self._do, cancel_series),
             ),
+            self._stack,
         )
         for page in (self._choose_one, self._nothing, self._card):
             self._stack.addWidget(page)
         inner.addWidget(self._stack)
-        outer.addWidget(
-            side_by_side(self._session.settings, "schedules split", self._side.side, right, (400, 712), self)
-        )
+        return right
 
     # ------------------------------------------------------------------------------------------- the list
 

@@ -108,7 +108,7 @@ class WakeCard(QWidget):
         return head
 
     def _build_body(self) -> QWidget:
-        body = QWidget(self._scroll)
+        body = QWidget(self._scroll.viewport())
         lines = column(body, margins=(18, 4, 18, 18), gap=16)
         self._why = QWidget(body)
         inner = column(self._why, gap=6)

@@ -182,20 +182,25 @@ class WakesPart(QWidget):
             280,
         )
         self._list = self._side.list
-        right = frame("window")
+        outer.addWidget(
+            side_by_side(
+                self._session.settings, "wakes split", self._side.side, self._build_right, (400, 712), self
+            )
+        )
+
+    def _build_right(self, place: QWidget) -> QWidget:
+        right = frame("window", place)
         right.setMinimumWidth(360)
         lines = column(right)
         self._stack = QStackedWidget(right)
         self._choose_one = EmptyState(
             "Choose a wake", "Its time, why it waits and what happened to it are shown here."
         )
-        self._card = WakeCard(self._session.times, self._doings)
+        self._card = WakeCard(self._session.times, self._doings, self._stack)
         self._stack.addWidget(self._choose_one)
         self._stack.addWidget(self._card)
         lines.addWidget(self._stack)
-        outer.addWidget(
-            side_by_side(self._session.settings, "wakes split", self._side.side, right, (400, 712), self)
-        )
+        return right
 
     # ------------------------------------------------------------------------------------------- the list
 

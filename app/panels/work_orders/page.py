@@ -122,7 +122,7 @@ class WorkOrdersView(PageView):
             self._session.settings,
             "work_orders split",
             self._build_list(),
-            self._build_right(),
+            self._build_right,
             (400, 712),
             self,
         )
@@ -142,8 +142,8 @@ class WorkOrdersView(PageView):
         self._list = self._side.list
         return self._side.side
 
-    def _build_right(self) -> QWidget:
-        right = frame("window")
+    def _build_right(self, parent: QWidget) -> QWidget:
+        right = frame("window", parent)
         right.setMinimumWidth(360)
         lines = column(right)
         self._stack = QStackedWidget(right)
@@ -167,6 +167,7 @@ class WorkOrdersView(PageView):
             ),
             self._decide,
             partial(self._session.open_page, "journal"),
+            self._stack,
         )
         for page in (self._choose_one, self._nothing, self._story):
             self._stack.addWidget(page)
