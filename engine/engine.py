@@ -80,6 +80,7 @@ from engine.views import diagnostics as diagnostics_view
 from engine.views import docket as docket_view
 from engine.views import evidence as evidence_view
 from engine.views import figures as figures_view
+from engine.views import finding as finding_view
 from engine.views import inbox as inbox_view
 from engine.views import journal as journal_view
 from engine.views import kept as kept_view
@@ -92,6 +93,7 @@ from engine.views.clock import AnomalyRow, ClockView, Touched
 from engine.views.diagnostics import Diagnostics
 from engine.views.docket import Docket
 from engine.views.figures import Figures
+from engine.views.finding import Found
 from engine.views.journal import ALL as ALL_ROWS
 from engine.views.journal import JournalFilter
 from engine.views.receipt import ReceiptEntry
@@ -770,6 +772,10 @@ class Engine:
     ) -> tuple[JournalRow, ...]:
         """Rows of the journal in ascending order: the oldest above ``after``, or the newest below ``before``."""
         return await self._storage.read(journal_view.journal, after, before, limit, work_order_id, only)
+
+    async def find(self, text: str, *, limit: int = 50) -> tuple[Found, ...]:
+        """At most ``limit`` things that ``text`` may mean: by name, identity, seal, digest, or words."""
+        return await self._storage.read(finding_view.find, text, limit, self.clock.now())
 
     async def verify_journal(self, progress: Callable[[int, int], None] | None = None) -> JournalReport:
         """Check the whole chain of the journal; ``progress`` gets rows checked and the newest sequence."""

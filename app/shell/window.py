@@ -31,6 +31,7 @@ from app.shell.commands import Commands, Entry, Extras, WindowCommand
 from app.shell.diagnostics import show_diagnostics
 from app.shell.export_journal import export_journal
 from app.shell.export_receipt import export_receipt
+from app.shell.finding import find_anything
 from app.shell.foot_line import FootLine
 from app.shell.geometry import SMALLEST_SIZE, fitted
 from app.shell.keep_awake import KeepAwake
@@ -164,6 +165,14 @@ class MainWindow(QMainWindow):
             self._add(view, page.title, f"Open {page.title}", key, partial(self.go_to_page, page.key))
         view.addSeparator()
         self._add(view, "Search", "Search on this page", "Ctrl+F", self._focus_search)
+        find = partial(find_anything, self, self.session)
+        self._add(
+            view,
+            "Find anything…",
+            "Find work orders, runs, requests, grants and projects by name, identity, seal, digest or words",
+            "Ctrl+K",
+            self._spawner(find, "Find anything"),
+        )
         view.addSeparator()
         look = theme()
         settings = self.session.settings

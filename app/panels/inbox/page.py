@@ -37,6 +37,9 @@ RECHECK_MS = 1000
 GRANTS = "grants"
 """The subject that shows the standing grants."""
 
+GRANT = "grant:"
+"""Before a grant's id: the subject that shows this grant."""
+
 _APPROVAL = "approval"
 _AROUND = ("hold", "scope", "task", "attempt", "claim", "lane", "work_order", "worker", "clock")
 _LIFTABLE = (HoldKind.PAUSE, HoldKind.HOLD, HoldKind.OVERRUN)
@@ -81,7 +84,9 @@ class InboxView(PageView):
 
     def show_subject(self, subject_id: str) -> None:
         """Show the card of a request, or of the request that waits for a task or work order; or the `GRANTS`."""
-        if subject_id == GRANTS:
+        if subject_id == GRANTS or subject_id.startswith(GRANT):
+            if subject_id.startswith(GRANT):
+                self._grants.show_grant(subject_id.removeprefix(GRANT))
             self._show_grants()
             return
         self._leave_grants()

@@ -1,0 +1,59 @@
+"""One question over everything: what a name, an identity, a seal, a digest and words find."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.actors import Actor
+from engine.clock import ManualClock
+from engine.engine import Engine
+from engine.errors import InvalidValue
+
+
+@pytest.fixture
+async def engine(folder: Path, clock: ManualClock) -> AsyncIterator[Engine]:
+    opened = await Engine.open(folder, clock=clock, automatic=False)
+    yield opened
+    await opened.close()
+
+
+async def kinds(engine: Engine, text: str) -> list[str]:
+    return [f"{one.kind} {one.name}" for one in await engine.find(text)]
+
+
+async def test_everything_is_found_by_what_it_is_called(
+    engine: Engine, work_order: Callable[..., Any], actor: Actor, clock: ManualClock
+) -> None:
+    order = await engine.submit(
+        work_order("print('kept')", title="Mend 100% of it", project="payments"), actor
+    )
+    (row,) = await engine.inbox()
+    view = await engine.grants.give(
+        row.approval_id, actor, seal=row.seal, ends_at=clock.now() + 60_000, uses=2, any_state=True
+    )
+    await engine.work_once()
+    (attempt,) = await engine.attempts()
+    whole = "work_order WO-1 · Mend 100% of it"
+    run = "attempt WO-1/1/1 · Mend 100% of it"
+    request = "approval WO-1 · implement · Mend 100% of it"
+    for text in ("WO-1", "wo-1", " 1 ", order.id, order.id.lower(), "100%", "mend"):
+        assert whole in await kinds(engine, text), text
+    for text in ("1/1", "WO-1/1/1", attempt.id, attempt.evidence_id or ""):
+        assert (await kinds(engine, text))[0] == run, text
+    assert await kinds(engine, row.approval_id) == [request]
+    assert request in await kinds(engine, row.seal[:8])
+    assert request in await kinds(engine, row.seal.upper())
+    assert await kinds(engine, view.row.id) == ["grant Grant from WO-1 · Mend 100% of it"]
+    assert (await kinds(engine, "pay"))[0] == "project payments"
+    evidence = await engine.evidence(attempt.id)
+    digest = next(blob.sha256 for blob in evidence.blobs if blob.role == "stdout")
+    assert run in await kinds(engine, digest[:12])
+    for text in ("", "  ", "nothing like it", "WO-99", "%%", "0" * 26, "f" * 65):
+        assert whole not in await kinds(engine, text), text
+    assert len(await engine.find("mend", limit=1)) == 1
+    with pytest.raises(InvalidValue):
+        await engine.find("mend", limit=0)
