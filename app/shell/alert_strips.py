@@ -187,9 +187,11 @@ class StandingAlerts:
 
     def _held(self, key: str, hold: HoldRow) -> Alert:
         by = f"By {hold.actor}, {self._session.times.stamp(hold.placed_at)}."
-        means = " ".join(
-            part for part in (f"“{hold.reason}”" if hold.reason else "", by, _MEANS[hold.kind]) if part
-        )
+        reason = hold.reason
+        if hold.kind not in BY_PERSON:
+            # A person's words stay as they are; the engine's have its times.
+            reason = self._session.times.sentence(reason)
+        means = " ".join(part for part in (f"“{reason}”" if reason else "", by, _MEANS[hold.kind]) if part)
         node = Selection(
             hold.node_kind,
             hold.node_id,

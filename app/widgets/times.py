@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.instants import Instant, format_instant
+from engine.errors import InvalidValue
+from engine.instants import Instant, format_instant, parse_instant
 
+_INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 
@@ -106,6 +109,16 @@ class Times(QObject):
             return f"{_NEAR_DAYS[days]} {clock}"
         day = f"{moment.day} {_MONTHS[moment.month - 1]}"
         return f"{day} {clock}" if moment.year == present.year else f"{day} {moment.year:04d} {clock}"
+
+    def sentence(self, text: str) -> str:
+        """What the engine says, with each instant in it as a person reads it: "Waits until today 18:37."."""
+        return _INSTANT.sub(self._read, text)
+
+    def _read(self, found: re.Match[str]) -> str:
+        try:
+            return self.stamp(parse_instant(found[0]))
+        except InvalidValue:
+            return found[0]
 
     def clock(self, instant: Instant) -> str:
         """The time of day alone if it is today ("12:40"), else `stamp`."""

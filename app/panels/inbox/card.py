@@ -6,6 +6,7 @@ It decides nothing by itself. What was pressed is told by ``acted``, and only if
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -357,7 +358,8 @@ class CardView(QWidget):
 
     def _show_surroundings(self, card: ApprovalCard) -> None:
         """Show what may change without touching what is decided on: gates, budget, ages."""
-        self._gates.show_gates(card.gates, gates_summary(card.gates))
+        said = [replace(gate, why=self._times.sentence(gate.why)) for gate in card.gates]
+        self._gates.show_gates(said, gates_summary(card.gates))
         refused = refusals(card.budget)
         self._refused.say(" ".join(refused), Tone.BAD)
         over_cost = next((line.name for line in reversed(card.budget) if line.cost_left < 0), "")

@@ -146,7 +146,7 @@ class StageBlock(QFrame):
         task = self.story.task
         line = row(gap=8)
         line.addWidget(Mark(Shape.RING, Tone.WARN, self), 0, _TOP)
-        line.addWidget(prose(task.why, tone=Tone.WARN, parent=self), 1, _TOP)
+        line.addWidget(prose(self._times.sentence(task.why), tone=Tone.WARN, parent=self), 1, _TOP)
         if task.approval_id is not None and task.approval_state is ApprovalState.PENDING:
             go = InlineButton(
                 "Open in Inbox",

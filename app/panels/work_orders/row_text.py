@@ -15,10 +15,10 @@ ENDED = frozenset({WorkOrderState.ACCEPTED, WorkOrderState.REJECTED, WorkOrderSt
 _DECIDE = frozenset({WorkOrderState.AWAITING_ACCEPTANCE, WorkOrderState.DECISION_NEEDED})
 
 
-def why(row: WorkOrderRow) -> str:
+def why(row: WorkOrderRow, times: Times) -> str:
     """Why it is not running, or what it does, in words; never empty."""
     if row.why:
-        return row.why
+        return times.sentence(row.why)
     return {
         WorkOrderState.ACTIVE: "Going on.",
         WorkOrderState.AWAITING_ACCEPTANCE: "Waits for you to accept or reject the work.",
@@ -84,7 +84,9 @@ def card(row: WorkOrderRow, times: Times) -> Card:
         tone = Tone.WARN
     elif row.state in ENDED:
         tone = Tone.NEUTRAL
-    return Card(row.title, badges(row), CardLine(why(row), tone=tone), facts(row, times), row.state in ENDED)
+    return Card(
+        row.title, badges(row), CardLine(why(row, times), tone=tone), facts(row, times), row.state in ENDED
+    )
 
 
 def describe(row: WorkOrderRow, times: Times) -> str:
@@ -94,7 +96,7 @@ def describe(row: WorkOrderRow, times: Times) -> str:
         state_word(row.state),
         f"stage {stage_words(row)}" if row.purpose is not None else "",
         "UNKNOWN" if row.task_state is TaskState.UNKNOWN else "",
-        why(row).rstrip("."),
+        why(row, times).rstrip("."),
         f"workspace {folder_name(row.workspace)}",
         f"asked by {actor_words(row.requested_by)} {times.age(row.created_at)}",
         f"changed {times.age(row.changed_at)}",
@@ -107,7 +109,7 @@ def explain(row: WorkOrderRow, times: Times) -> str:
     """The row's tooltip."""
     return plain_tip(
         row.title,
-        why(row),
+        why(row, times),
         f"Workspace {row.workspace}",
         f"Asked by {actor_words(row.requested_by)} {times.exact(row.created_at)}",
         f"Changed {times.exact(row.changed_at)}",

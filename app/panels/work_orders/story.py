@@ -196,7 +196,7 @@ class StoryView(QWidget):
         self._show_badges(header_badges(order))
         self._asked.say(partial(self._asked_words, order), partial(self._asked_tip, order))
         tone = _tone(order)
-        words = why(order)
+        words = why(order, self._times)
         if (self._why.text(), tone) != (words, self._why.property("tone")):
             self._why.set_text(words, tone=tone)
             self._why.setProperty("tone", tone)

@@ -120,3 +120,14 @@ def test_an_age_label_moves_on(qtbot: QtBot) -> None:
     clock.step_wall(-3_600_000)
     times.ticked.emit()
     assert shown.text() == "asked just now"
+
+
+def test_the_engines_sentences_are_told_in_the_zone_of_the_person(qtbot: QtBot) -> None:
+    """B-112."""
+    times = times_at("2026-12-01T04:40:00.000Z")
+    assert times.sentence("Waits until 2026-12-01T22:37:26.703Z.") == "Waits until tomorrow 00:37."
+    assert times.sentence("From 2026-12-01T04:00:00.000Z to 2026-12-01T04:30:00.000Z.") == (
+        "From today 06:00 to today 06:30."
+    )
+    for text in ("Waits for a person's approval.", "build-2026-12-01", "2026-13-41T99:99:99.000Z"):
+        assert times.sentence(text) == text
