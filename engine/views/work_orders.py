@@ -122,9 +122,20 @@ def work_order_id(rx: Rx, name: str) -> str:
         row = rx.one("SELECT id FROM work_order WHERE number = ?", (int(match.group(1)),))
     else:
         row = rx.one("SELECT id FROM work_order WHERE id = ?", (name.strip().upper(),))
+    if row is None and match is not None and int(match.group(1)) <= _numbers_given_out(rx):
+        raise NotFound(
+            f"WO-{int(match.group(1))} is not there any more.",
+            means="It had ended, and retention has removed it; what it used stays counted in the budgets.",
+            do="The journal says when, for as long as it is kept. A backup from before that has it.",
+        )
     if row is None:
         raise NotFound(f"There is no work order {name}.", do="Look at the list; names are like WO-118.")
     return str(row["id"])
+
+
+def _numbers_given_out(rx: Rx) -> int:
+    row = rx.one("SELECT value FROM counter WHERE name = 'work_order'")
+    return 0 if row is None else int(row["value"])
 
 
 def asked_by(rx: Rx, kind: Asked, name: str) -> Actor | None:

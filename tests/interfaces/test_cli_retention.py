@@ -52,7 +52,10 @@ def test_a_run_says_what_went_and_what_stays(praxis: Praxis, folder: Path) -> No
     assert (done["orders"], done["attempts"]) == (1, 2)
     assert done["rows"] > 20
     assert "signed checkpoints stand for them" in praxis("journal", "verify").out
-    assert praxis("show", "WO-1", ok=False).code == 3
+    gone = praxis("show", "WO-1", ok=False)
+    assert gone.code == 3
+    assert "retention has removed it" in gone.err
+    assert "There is no work order WO-9" in praxis("show", "WO-9", ok=False).err
     assert praxis("show", "WO-2", "--json").json
     exported = praxis("journal", "export").out
     assert "journal.compacted" in exported

@@ -81,7 +81,8 @@ class Verifying(QWidget):
         if report.sound:
             head = short_digest(report.head_hash)
             self._result.say(
-                f"The chain is true: {rows} verified, up to number {number(report.head_sequence)}, head {head}.",
+                f"The chain is true: {rows} verified, up to number {number(report.head_sequence)}, head {head}."
+                + _compacted_text(report.compacted, report.unconfirmed),
                 Tone.OK,
             )
             return
@@ -100,3 +101,17 @@ class Verifying(QWidget):
 
     def _close(self) -> None:
         self._result.say("", Tone.OK)
+
+
+def _compacted_text(compacted: int, unconfirmed: int) -> str:
+    """What stands behind checkpoints, and how far these are proven; "" if the journal is there whole."""
+    if not compacted:
+        return ""
+    rows = f"{number(compacted)} {'row' if compacted == 1 else 'rows'}"
+    signed = (
+        "signed checkpoints stand for them, and the signatures are true"
+        if not unconfirmed
+        else f"checkpoints stand for them, {number(unconfirmed)} of which this folder's key did not sign: "
+        "only the chain proves those"
+    )
+    return f" Retention has removed {rows}; {signed}."

@@ -28,7 +28,7 @@ KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Holds", ("hold",)),
     ("Clock", ("clock",)),
     ("Wakes and schedules", ("wake", "series", "schedule", "docket")),
-    ("Backups, restores, retention", ("backup", "restore", "retention")),
+    ("Backups, restores, retention", ("backup", "restore", "retention", "journal")),
     ("Engine, workers, agents", ("epoch", "engine", "worker", "agent", "rights")),
 )
 """What rows are about, and the groups of kinds that are meant."""

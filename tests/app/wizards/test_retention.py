@@ -7,8 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QApplication, QCheckBox, QDialog, QLabel, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QDialog,
+    QLabel,
+    QPushButton,
+    QSpinBox,
+    QWidget,
+)
 
+from app.panels.journal.verifying import Verifying
+from app.panels.work_orders.page import WorkOrdersView
 from app.widgets import Question
 from app.wizards.retention import RetentionDialog, keep_or_remove
 from engine.clock import ManualClock, SystemClock
@@ -143,4 +153,31 @@ async def test_going_back_from_the_question_changes_nothing(console: Console, wi
         assert len(await engine.work_orders()) == 4
     finally:
         await console.settle()
+        await engine.close()
+
+
+async def test_the_list_and_the_journal_tell_of_what_was_removed(console: Console, window: QWidget) -> None:
+    """A removed order leaves the page that shows it, and verifying says how many rows stand behind checkpoints."""
+    folder = await _old_data(console)
+    console.session.engine = engine = await Engine.open(folder, automatic=False)
+    unsubscribe = engine.subscribe(
+        lambda changes: console.session.take(changes.changes, changes.last_sequence)
+    )
+    page = WorkOrdersView(console.session)
+    page.show()
+    verifying = Verifying(console.session)
+    try:
+        await until(lambda: page._model.rowCount() == 4)
+        await engine.retention.set(RetentionSettings(90 * DAY_MS, 90 * DAY_MS), console.session.actor)
+        await engine.retention.run(console.session.actor)
+        await until(lambda: page._model.rowCount() == 1)
+        verifying.begin()
+        await until(lambda: verifying.result)
+        assert "signed checkpoints stand for them, and the signatures are true" in verifying.result
+    finally:
+        await console.settle()
+        unsubscribe()
+        for widget in (page, verifying):
+            widget.close()
+            widget.deleteLater()
         await engine.close()
