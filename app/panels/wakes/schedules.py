@@ -202,20 +202,24 @@ class SchedulesPart(QWidget):
     def _filled(self) -> None:
         if self._wanted:
             self._list.choose(self._model.number_of(self._wanted))
-        elif loaded := self._model.rowCount():
-            # The alarm clock's own series are the oldest, and of the least interest.
-            own = (number for number in range(loaded) if self._model.row(number).kind not in OWN_KINDS)
-            self._list.choose(next(own, 0))
+        else:
+            self._list.choose(self._first_of_others())
         self._say_count()
+
+    def _first_of_others(self) -> int:
+        """The first schedule that is not the program's own, -1 if there is none: those are nobody's to steer."""
+        rows = range(self._model.rowCount())
+        return next((number for number in rows if self._model.row(number).kind not in OWN_KINDS), -1)
 
     def _say_count(self) -> None:
         first = self._side.states.currentIndex() == 0
         words = (
             ("No schedules", "Yours will stand here.") if first else ("None", "No schedule is in this state.")
         )
-        loaded = self._side.say_count(words)
+        self._side.say_count(words)
         if self._card.view is None or not self._wanted:
-            self._stack.setCurrentWidget(self._choose_one if loaded or not first else self._nothing)
+            none = first and self._first_of_others() < 0
+            self._stack.setCurrentWidget(self._nothing if none else self._choose_one)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Take in what changed while nobody looked."""

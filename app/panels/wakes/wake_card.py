@@ -258,6 +258,8 @@ def _foot_words(wake: Wake) -> str:
         return "A dead wake stays until you release or drop it."
     if wake.state is WakeState.FIRING:
         return "Its sink runs now; what has begun is not cancelled."
+    if wake.kind in OWN_KINDS and wake.series is not None:
+        return "The program does this by itself, again and again."
     if wake.kind in OWN_KINDS:
         return "The engine booked it for something else; it ends with that."
     if wake.admitted_at is not None:

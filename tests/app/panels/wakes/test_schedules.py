@@ -269,6 +269,10 @@ async def test_a_broken_schedule_shows_its_error_and_can_be_tried_again(
 async def test_the_alarm_clocks_own_series_cannot_be_steered(desk: Desk) -> None:
     await desk.alarm.recover()
     (own,) = await desk.alarm.list_series()
+    desk.page.show_subject("schedules")
+    await desk.settle()
+    assert desk.page.schedules._model.rowCount() == 1
+    assert "No schedules yet" in desk.shown(desk.page.schedules)
     assert own.kind != SUBMIT_KIND
     desk.page.show_subject(own.id)
     await until(lambda: desk.page.schedules.card.view)
