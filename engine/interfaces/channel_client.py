@@ -39,12 +39,14 @@ from engine.interfaces.channel_link import (
 )
 from engine.interfaces.channel_methods import METHODS, Method, perform
 from engine.interfaces.channel_retention import RetentionClient
+from engine.interfaces.channel_wakes import SchedulesClient, WakesClient
 from engine.interfaces.keys import PERSON_KEY, Credential
 from engine.interfaces.rights import RIGHTS, Right
 from engine.scheduling.gates import Gate
 from engine.states import AttemptState, Verdict, WorkOrderState
 from engine.storage.journal import JournalReport
 from engine.views.diagnostics import Diagnostics
+from engine.views.docket import Docket
 from engine.views.figures import Figures
 from engine.views.receipt import ReceiptEntry
 from engine.views.values import (
@@ -60,6 +62,7 @@ from engine.views.values import (
     WorkOrderRow,
     WorkOrderStory,
 )
+from engine.wakes import CatchUp
 from engine.work_order import WorkOrderSpec
 
 CONNECT_SECONDS = 5.0
@@ -249,6 +252,8 @@ class EngineClient:
         self.budgets = BudgetsClient(self._call)
         self.grants = GrantsClient(self._call)
         self.retention = RetentionClient(self._call)
+        self.wakes = WakesClient(self._call)
+        self.schedules = SchedulesClient(self._call)
 
     async def _call(self, method: str, /, **values: Any) -> Any:
         return await self._door.call(METHODS[method], values)
@@ -425,6 +430,15 @@ class EngineClient:
         """The facts that are always shown."""
         result: EngineStatus = await self._call("status")
         return result
+
+    async def docket(self, *, limit: int = 200) -> Docket:
+        """What came due, lapsed or is late since the engine last ran."""
+        result: Docket = await self._call("docket", limit=limit)
+        return result
+
+    async def decide_missed(self, docket_id: str, choice: CatchUp, *, reason: str) -> None:
+        """Decide about missed occurrences in the docket."""
+        await self._call("decide_missed", docket_id=docket_id, choice=choice, reason=reason)
 
     async def figures(self) -> Figures:
         """What the engine can say of itself in numbers."""

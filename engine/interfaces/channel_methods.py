@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from engine.actors import Actor, ActorKind
 from engine.budgeting import Budgets
@@ -22,6 +22,8 @@ from engine.interfaces.own_work import only_its_own
 from engine.interfaces.rights import Right, require_right
 from engine.interfaces.work_order_file import parse_work_order, to_toml
 from engine.retention import Retention
+from engine.schedules import Schedules
+from engine.wakes import AlarmClock
 from engine.work_order import WorkOrderSpec
 
 MOST_ROWS = 1000
@@ -77,7 +79,7 @@ class Method:
 
 
 def _decode_argument(kind: Any, value: wire.Json, name: str) -> Any:
-    if kind is not WorkOrderSpec:
+    if kind is not WorkOrderSpec and (value is None or WorkOrderSpec not in get_args(kind)):
         return wire.decode(kind, value, name)
     text: str = wire.decode(str, value, name)
     return parse_work_order(text.encode("utf-8", "surrogatepass"))
@@ -130,6 +132,8 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.status, Right.LOOK),
         _method(Engine.figures, Right.LOOK),
         _method(Engine.diagnostics, Right.LOOK),
+        _method(Engine.docket, Right.LOOK),
+        _method(Engine.decide_missed, Right.DECIDE),
         _method(Engine.inbox, Right.LOOK),
         _method(Engine.approval, Right.LOOK),
         _method(Engine.work_orders, Right.LOOK),
@@ -156,6 +160,22 @@ METHODS: Mapping[str, Method] = {
         _method(Budgets.set_limits, Right.DECIDE, part="budgets"),
         _method(Budgets.add_project, Right.DECIDE, part="budgets"),
         _method(Budgets.remove_project, Right.DECIDE, part="budgets"),
+        _method(AlarmClock.list_wakes, Right.LOOK, part="wakes"),
+        _method(AlarmClock.list_ended, Right.LOOK, part="wakes"),
+        _method(AlarmClock.get, Right.LOOK, part="wakes"),
+        _method(AlarmClock.history, Right.LOOK, part="wakes"),
+        _method(AlarmClock.cancel, Right.DECIDE, part="wakes"),
+        _method(AlarmClock.release, Right.DECIDE, part="wakes"),
+        _method(AlarmClock.drop, Right.DECIDE, part="wakes"),
+        _method(Schedules.add, Right.DECIDE, _SEALING_SECONDS, part="schedules"),
+        _method(Schedules.listed, Right.LOOK, part="schedules"),
+        _method(Schedules.show, Right.LOOK, part="schedules"),
+        _method(Schedules.preview, Right.LOOK, part="schedules"),
+        _method(Schedules.preview_rule, Right.LOOK, part="schedules"),
+        _method(Schedules.pause, Right.DECIDE, part="schedules"),
+        _method(Schedules.resume, Right.DECIDE, part="schedules"),
+        _method(Schedules.change, Right.DECIDE, _SEALING_SECONDS, part="schedules"),
+        _method(Schedules.cancel, Right.DECIDE, part="schedules"),
         _method(Grants.give, Right.DECIDE, part="grants"),
         _method(Grants.revoke, Right.DECIDE, part="grants"),
         # Who asks is not told what would pass unseen.

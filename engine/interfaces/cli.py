@@ -30,13 +30,16 @@ from engine.interfaces.cli_common import (
     command,
 )
 from engine.interfaces.cli_deciding import add_deciding_commands
+from engine.interfaces.cli_docket import add_docket_commands
 from engine.interfaces.cli_grant import add_grant_commands
 from engine.interfaces.cli_looking import add_looking_commands
 from engine.interfaces.cli_metrics import add_metrics_commands
 from engine.interfaces.cli_output import Output, prepare_streams, shown
 from engine.interfaces.cli_receipt import add_receipt_commands
 from engine.interfaces.cli_retention import add_retention_commands
+from engine.interfaces.cli_schedule import add_schedule_commands
 from engine.interfaces.cli_session import EXIT_CODES, EXIT_INTERRUPTED, Session, Unexpected
+from engine.interfaces.cli_wakes import add_wake_commands
 from engine.interfaces.journal_export import ExportForm
 from engine.version import VERSION
 
@@ -143,6 +146,9 @@ add_metrics_commands(app)
 add_budget_commands(app)
 add_grant_commands(app)
 add_retention_commands(app)
+add_wake_commands(app)
+add_schedule_commands(app)
+add_docket_commands(app)
 app.add_typer(journal_app, name="journal")
 
 

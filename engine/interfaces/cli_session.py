@@ -116,7 +116,7 @@ class Session:
                 yield client
             return
         try:
-            await engine.reconcile_once()
+            await engine.reconcile_once(fire=False)
             yield EngineClient(InProcess(engine, self.actor))
         finally:
             await engine.close()

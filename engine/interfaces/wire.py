@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -50,7 +50,7 @@ def decode(kind: Any, value: Json, where: str = "value") -> Any:
     """Rebuild a value of type ``kind`` from its JSON form.
 
     ``kind`` is a dataclass, an enum, ``str``, ``int``, ``float``, ``bool``, ``tuple[X, ...]``, ``Sequence[X]``,
-    ``Mapping[str, X]``, one of these or None, or ``Any``. `InvalidValue` names the place
+    ``Collection[X]``, ``Mapping[str, X]``, one of these or None, or ``Any``. `InvalidValue` names the place
     (``where``) of anything that is missing, unknown, or of another type.
     """
     if kind is Any or kind is object:
@@ -62,7 +62,7 @@ def decode(kind: Any, value: Json, where: str = "value") -> Any:
         return _decode_optional(get_args(kind), value, where)
     if origin is tuple:
         return _decode_tuple(get_args(kind), value, where)
-    if origin is Sequence:
+    if origin in (Sequence, Collection):
         return _decode_tuple((get_args(kind)[0], ...), value, where)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _decode_mapping(get_args(kind)[1], value, where)

@@ -170,6 +170,7 @@ class Hand:
                 | "series_id"
                 | "docket_id"
                 | "grant_id"
+                | "question_id"
             ):
                 of = await self.ids(name.removesuffix("_id"))
                 return of[number % len(of)] if of else NONE_SUCH
@@ -183,13 +184,21 @@ class Hand:
             case "name" | "project":
                 return ("root", "mine", "WO-1")[number % 3]
             case "every":
-                return "PT1S"
+                return "1h"
             case "wanted" | "happened" | "stop_on_failure":
                 return number % 2 == 1
+            case "ends_at":
+                return self.engine.clock.now() + DAY // 24
+            case "uses":
+                return 2
             case "choice":
                 return list(CatchUp)[number % len(CatchUp)]
-            case "workspace" | "lane" | "session" | "token" | "answer":
+            case "workspace" | "lane" | "session" | "token" | "answer" | "agent" | "call_id":
                 return "x"
+            case "tool":
+                return ("schedule_followup", "list_wakes")[number % 2]
+            case "arguments":
+                return {} if number % 2 else {"message": "go on", "when": "+1h"}
             case "node":
                 return await self.node(number)
             case "spec":
