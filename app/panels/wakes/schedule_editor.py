@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
 from shiboken6 import isValid
 
 from app.panels.wakes.preview import PreviewTable
-from app.panels.wakes.schedule_form import ScheduleForm, Template, Timing
+from app.panels.wakes.schedule_form import ScheduleForm, Template, Timing, zone_names
 from app.panels.words import order_name
 from app.session import Session
 from app.theme import Text
@@ -35,7 +35,6 @@ from app.wizards.import_work_orders import problem_lines
 from engine.errors import InvalidValue, PraxisError
 from engine.ids import new_id
 from engine.interfaces.work_order_file import read_work_order
-from engine.schedules import MOST_PREVIEWED
 from engine.wakes import Occurrence, Series
 from engine.work_order import work_order_from_json
 
@@ -43,12 +42,11 @@ PREVIEWED = 8
 AHEAD = 400
 """How many occurrences are looked through for days whose clocks change."""
 
+AHEAD_MS = 800 * 24 * 3_600_000
 MOST_CHANGES = 3
 ORDERS_OFFERED = 100
 PREVIEW_AFTER_MS = 150
 _FILE = "Work order (*.toml *.json)"
-
-assert AHEAD <= MOST_PREVIEWED
 
 
 async def make_schedule(window: QWidget, session: Session, series: Series | None = None) -> str | None:
@@ -97,7 +95,7 @@ class ScheduleDialog(QDialog):
         self.form.changed.connect(self._soon.start)
         self.form.file_wanted.connect(self._choose_file)
         self.form.picked.connect(self._pick)
-        session.spawn(self._offer_orders(), "read the work orders")
+        session.spawn(self._offer(), "read what a schedule can be made of")
         self.preview_now()
         self.form.focus("work_order")
         fit_dialog(self, QSize(1000, 640))
@@ -172,7 +170,11 @@ class ScheduleDialog(QDialog):
         spec = work_order_from_json(json.loads(series.intent)["work_order"])
         self.form.take(Template(f"As it is: {spec.title}", spec))
 
-    async def _offer_orders(self) -> None:
+    async def _offer(self) -> None:
+        """Fill in what can be chosen from; the names of the zones are read from many files."""
+        names = await asyncio.to_thread(zone_names)
+        if isValid(self):
+            self.form.offer_zones(names)
         orders = await self._session.engine.work_orders(limit=ORDERS_OFFERED)
         if isValid(self):
             self.form.offer_orders(
@@ -219,15 +221,30 @@ class ScheduleDialog(QDialog):
         timing = self.form.timing()
         problems = await self._problems(timing)
         found: tuple[Occurrence, ...] = ()
+        ahead: tuple[Occurrence, ...] = ()
         if not problems:
             try:
-                found = await self._reckon(timing, AHEAD)
+                found = await self._reckon(timing, PREVIEWED)
+                ahead = await asyncio.to_thread(self._look_ahead, timing)
             except InvalidValue as error:
                 problems = {_field_of(error, timing): _words(error)}
         if not isValid(self) or asked != self._asked:
             return
         self._say_problems(problems)
-        self._show_preview(found, timing)
+        self._show_preview(found, ahead, timing)
+
+    def _look_ahead(self, timing: Timing) -> tuple[Occurrence, ...]:
+        """The occurrences of the next two years, as far as days whose clocks change are looked for."""
+        clock, alarm = self._session.engine.clock, self._session.engine.wakes
+        end = clock.now() + AHEAD_MS
+        return alarm.preview_rule(
+            cron=timing.cron,
+            zone=timing.zone,
+            every=timing.every,
+            start=timing.start,
+            until=end if timing.until is None else min(end, timing.until),
+            number=AHEAD if timing.count is None else min(AHEAD, timing.count),
+        )
 
     async def _reckon(self, timing: Timing, number: int) -> tuple[Occurrence, ...]:
         return await self._session.engine.schedules.preview_rule(
@@ -259,16 +276,15 @@ class ScheduleDialog(QDialog):
         for field in ("cron", "zone", "every", "until"):
             self.form.say(field, [problems[field]] if field in problems else ())
 
-    def _show_preview(self, found: Sequence[Occurrence], timing: Timing) -> None:
-        first, later = found[:PREVIEWED], found[PREVIEWED:]
-        marked = [one for one in later if one.mark is not None][:MOST_CHANGES]
-        self.coming.show_occurrences(first)
-        self.coming.setVisible(bool(first))
-        self._none.setVisible(not first)
+    def _show_preview(self, found: Sequence[Occurrence], ahead: Sequence[Occurrence], timing: Timing) -> None:
+        marked = [one for one in ahead[len(found) :] if one.mark is not None][:MOST_CHANGES]
+        self.coming.show_occurrences(found)
+        self.coming.setVisible(bool(found))
+        self._none.setVisible(not found)
         self.changes.show_occurrences(marked)
         for part in (self._changes_head, self.changes):
             part.setVisible(bool(marked))
-        self._changes_words.setText(_changes_words(found, timing))
+        self._changes_words.setText(_changes_words((*found, *ahead), timing))
         if timing.until is not None and not found and not self.form.said("cron"):
             self.form.say("until", ["Nothing occurs before this moment."])
 

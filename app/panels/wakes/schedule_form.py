@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from PySide6.QtCore import QDateTime, Qt, QTimeZone, Signal
 from PySide6.QtGui import QPaintEvent, QWheelEvent
@@ -131,7 +131,10 @@ def own_zone(times: Times) -> str:
     if times.zone is Zone.UTC:
         return "UTC"
     found = bytes(QTimeZone.systemTimeZoneId().data()).decode("ascii", "replace")
-    return found if found in zone_names() else "UTC"
+    try:
+        return ZoneInfo(found).key
+    except (ValueError, OSError, LookupError):
+        return "UTC"
 
 
 class ScheduleForm(FieldGrid):
@@ -211,7 +214,6 @@ class ScheduleForm(FieldGrid):
         _name(self._zone, "Time zone", "The zone whose clocks count; its changes of the clocks are followed")
         self._zone.setEditable(True)
         self._zone.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self._zone.addItems(zone_names())
         self._zone.setCurrentText(own_zone(self._times))
         self._zone.setMinimumContentsLength(18)
         self._zone.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -229,6 +231,14 @@ class ScheduleForm(FieldGrid):
         )
 
         self._every.setText("6h")
+
+    def offer_zones(self, names: Sequence[str]) -> None:
+        """Offer time zones by name; what is entered stays."""
+        entered = self._zone.currentText()
+        was_blocked = self._zone.blockSignals(True)
+        self._zone.addItems(list(names))
+        self._zone.setCurrentText(entered)
+        self._zone.blockSignals(was_blocked)
 
     def _build_missed(self) -> None:
         holder = QWidget(self)
