@@ -50,18 +50,27 @@ class AlertStrips(QWidget):
         self._rebuild()
 
     def _rebuild(self) -> None:
-        """Show what there is; a strip that says the same as before stays, with the focus that may be in it."""
+        """Show what there is; a strip of the same matter stays, with the focus that may be in it, whatever it says.
+
+        A count in a strip may change many times a second: then two labels change, and nothing is made or moved.
+        """
         shown = self._alerts.shown()
         self._announce(shown)
         wanted = list(shown[:_MOST_SHOWN])
         if len(shown) > _MOST_SHOWN:
             more = f"{len(shown) - _MOST_SHOWN} more."
             wanted.append(Alert("more", more, "They show when these are settled.", Tone.NEUTRAL))
-        before = {strip.says: strip for strip in self._strips}
-        self._strips = [
-            before.pop(_says(alert)) if _says(alert) in before else _Strip(alert, self._alerts, self)
-            for alert in wanted
-        ]
+        before = {strip.form: strip for strip in self._strips}
+        strips = []
+        for alert in wanted:
+            strip = before.pop(_form(alert), None)
+            if strip is None:
+                strip = _Strip(alert, self._alerts, self)
+            strip.say(alert)
+            strips.append(strip)
+        if strips == self._strips and strips:
+            return
+        self._strips = strips
         for place, strip in enumerate(self._strips):
             self._column.insertWidget(place, strip)
             strip.show()
@@ -83,41 +92,66 @@ class AlertStrips(QWidget):
 
 
 class _Strip(QFrame):
+    """One alert. Its buttons are made for its form; `say` puts in the words, and what its action does now."""
+
     def __init__(self, alert: Alert, alerts: Alerts, parent: QWidget) -> None:
         super().__init__(parent)
-        self.says = _says(alert)
+        self.form = _form(alert)
+        self._alert = alert
         self.setProperty("surface", f"alert-{alert.tone}")
-        self.setAccessibleName(alert.what)
-        self.setAccessibleDescription(alert.means)
         line = row(self, margins=(14, 4, 12, 4), gap=10)
         line.addWidget(_Figure(alert.tone, self), 0, Qt.AlignmentFlag.AlignVCenter)
         words = row(gap=6)
-        what = label(alert.what, Text.STRONG, selectable=True, parent=self)
-        what.setProperty(
+        self._what = label(alert.what, Text.STRONG, selectable=True, parent=self)
+        self._what.setProperty(
             "role", {Tone.BAD: "danger", Tone.NEUTRAL: "", Tone.LIVE: ""}.get(alert.tone, alert.tone)
         )
-        words.addWidget(what)
-        words.addWidget(label(alert.means, wrap=True, selectable=True, parent=self), 1)
+        words.addWidget(self._what)
+        self._means = label(alert.means, wrap=True, selectable=True, parent=self)
+        words.addWidget(self._means, 1)
         line.addLayout(words, 1)
+        self._action = self._dismiss = None
         if alert.action and alert.pressed is not None:
-            line.addWidget(
-                button(alert.action, f"{alert.action.rstrip('…')}: {alert.what}", alert.pressed, parent=self)
-            )
+            self._action = button(alert.action, self._tip(alert), self._act, parent=self)
+            line.addWidget(self._action)
         if alert.dismissable:
-            line.addWidget(
-                button(
-                    "Dismiss",
-                    "Close this; it comes back when its matter changes",
-                    lambda: alerts.dismiss(alert.key),
-                    role=Role.QUIET,
-                    name=f"Dismiss: {alert.what}",
-                    parent=self,
-                )
+            self._dismiss = button(
+                "Dismiss",
+                "Close this; it comes back when its matter changes",
+                lambda: alerts.dismiss(alert.key),
+                role=Role.QUIET,
+                name=f"Dismiss: {alert.what}",
+                parent=self,
             )
+            line.addWidget(self._dismiss)
+        self.setAccessibleName(alert.what)
+        self.setAccessibleDescription(alert.means)
+
+    def say(self, alert: Alert) -> None:
+        """Show an alert of the same form."""
+        before, self._alert = self._alert, alert
+        if (before.what, before.means) == (alert.what, alert.means):
+            return
+        self._what.setText(alert.what)
+        self._means.setText(alert.means)
+        self.setAccessibleName(alert.what)
+        self.setAccessibleDescription(alert.means)
+        if self._action is not None:
+            self._action.setToolTip(self._tip(alert))
+            self._action.setAccessibleDescription(self._tip(alert))
+        if self._dismiss is not None:
+            self._dismiss.setAccessibleName(f"Dismiss: {alert.what}")
+
+    def _tip(self, alert: Alert) -> str:
+        return f"{alert.action.rstrip('…')}: {alert.what}"
+
+    def _act(self) -> None:
+        if self._alert.pressed is not None:
+            self._alert.pressed()
 
 
-def _says(alert: Alert) -> tuple[object, ...]:
-    return alert.key, alert.what, alert.means, alert.tone, alert.action, alert.dismissable
+def _form(alert: Alert) -> tuple[object, ...]:
+    return alert.key, alert.tone, alert.action, alert.dismissable, alert.pressed is not None
 
 
 class _Figure(QWidget):

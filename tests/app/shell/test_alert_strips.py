@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from app.alerts import Alert
 from app.session import Session
@@ -177,4 +177,35 @@ async def test_e85_the_docket_and_dead_wakes_are_told_of_until_they_are_settled(
     press(window.strips, "Show")
     assert opened == [("wakes", "docket"), ("wakes", "dead")]
     await say(session, fake)
+    assert strips(window) == []
+
+
+async def test_a_count_that_changes_leaves_its_strip_and_the_focus_in_it(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    pressed: list[int] = []
+
+    def count(number: int) -> Alert:
+        return Alert(
+            "count",
+            f"{number} wait.",
+            "Look.",
+            action="Show",
+            pressed=lambda: pressed.append(number),
+            dismissable=True,
+        )
+
+    window.show()
+    session.alerts.show(count(1))
+    show = next(found for found in window.strips.findChildren(QPushButton) if found.text() == "Show")
+    show.setFocus()
+    for number in (2, 3):
+        session.alerts.show(count(number))
+    assert strips(window) == ["3 wait."]
+    assert [found.text() for found in window.strips.findChildren(QPushButton)] == ["Show", "Dismiss"]
+    assert show.toolTip() == "Show: 3 wait."
+    assert window.focusWidget() is show
+    show.click()
+    assert pressed == [3]
+    session.alerts.dismiss("count")
     assert strips(window) == []
