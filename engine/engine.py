@@ -113,6 +113,7 @@ from engine.views.values import (
     WorkOrderRow,
     WorkOrderStory,
 )
+from engine.views.wake_figures import wake_figures
 from engine.wakes import CatchUp
 from engine.work_order import WorkOrderSpec
 
@@ -615,6 +616,7 @@ class Engine:
             clock_trusted=self.clock.trusted,
             superseded=self._coordinator.superseded,
             recovery_failing=bool(self._coordinator.error),
+            wakes=wake_figures(await self.wakes.metrics()),
         )
 
     async def diagnostics(self) -> Diagnostics:

@@ -1,7 +1,7 @@
 """The engine's figures in Prometheus' text format.
 
-Names end in their unit: durations are seconds, sizes bytes, costs whole budget units. The one label with text that
-people wrote is the name of a scope; it is escaped.
+Names end in their unit: durations are seconds, sizes bytes, costs whole budget units. Labels with text that
+people wrote, such as the name of a scope or a lane, are escaped.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from engine.views.figures import Figures, ScopeFigures
+from engine.views.wake_figures import Spread, WakeFigures
 
 _Sample = tuple[Mapping[str, str], int | float]
 
@@ -75,7 +76,45 @@ def _lines(figures: Figures) -> Iterator[str]:
         ),
     ):
         yield from _family(name, kind, what, [({}, value)])
+    yield from _wakes(figures.wakes)
     yield from _budgets(counted.scopes)
+
+
+def _wakes(wakes: WakeFigures) -> Iterator[str]:
+    yield from _family(
+        "praxis_wakes_events_total",
+        "counter",
+        "What happened to wakes, by kind.",
+        (
+            ({"kind": kind, "event": event}, number)
+            for kind, events in wakes.events.items()
+            for event, number in events.items()
+        ),
+    )
+    yield from _histogram("praxis_wakes_lateness_seconds", "From the due time to the start.", wakes.lateness)
+    yield from _histogram("praxis_wakes_run_seconds", "From the start of a sink to its end.", wakes.running)
+    for name, what, value in (
+        ("praxis_wakes_live", "Wakes that are pending or firing.", wakes.live),
+        ("praxis_wakes_dead", "Wakes that are given up unless a person releases them.", wakes.dead),
+        (
+            "praxis_wakes_oldest_overdue_seconds",
+            "How long the oldest due wake waits.",
+            wakes.oldest_overdue_ms / 1000,
+        ),
+    ):
+        yield from _family(name, "gauge", what, [({}, value)])
+    yield from _family(
+        "praxis_wakes_set_aside",
+        "gauge",
+        "Wakes that wait for a sink or for a person.",
+        (({"reason": reason}, number) for reason, number in wakes.set_aside.items()),
+    )
+    yield from _family(
+        "praxis_wakes_lane_depth",
+        "gauge",
+        "Wakes that wait or fire in a lane.",
+        (({"workspace": one.workspace, "lane": one.lane}, one.depth) for one in wakes.lanes),
+    )
 
 
 def _budgets(scopes: tuple[ScopeFigures, ...]) -> Iterator[str]:
@@ -109,6 +148,18 @@ def _family(name: str, kind: str, what: str, samples: Iterable[_Sample]) -> Iter
     for labels, value in samples:
         text = ",".join(f'{label}="{_escaped(given)}"' for label, given in labels.items())
         yield f"{name}{{{text}}} {value}" if text else f"{name} {value}"
+
+
+def _histogram(name: str, what: str, spreads: Mapping[str, Spread]) -> Iterator[str]:
+    yield f"# HELP {name} {what}"
+    yield f"# TYPE {name} histogram"
+    for kind, spread in spreads.items():
+        label = f'kind="{_escaped(kind)}"'
+        for bound, number in zip(spread.bounds_ms, spread.within, strict=True):
+            yield f'{name}_bucket{{{label},le="{bound / 1000}"}} {number}'
+        yield f'{name}_bucket{{{label},le="+Inf"}} {spread.count}'
+        yield f"{name}_sum{{{label}}} {spread.total_ms / 1000}"
+        yield f"{name}_count{{{label}}} {spread.count}"
 
 
 def _escaped(text: str) -> str:

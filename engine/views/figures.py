@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.instants import Instant
 from engine.states import ApprovalState, AttemptState, HoldKind, Partition, TaskState, WorkOrderState
 from engine.storage import Rx
 from engine.views.journal import last_sequence
+from engine.views.wake_figures import WakeFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class Figures:
     """What the engine can say of itself in numbers, at the instant ``at``.
 
     ``latency_p50_ms`` and ``latency_p95_ms`` are of recent groups of changes, from begin to commit. ``commits`` are
-    those since the owner opened the folder, ``log_bytes`` is the size of the write-ahead log.
+    those since the owner opened the folder, ``log_bytes`` is the size of the write-ahead log, ``wakes`` are the
+    alarm clock's.
     """
 
     at: Instant
@@ -67,6 +69,7 @@ class Figures:
     clock_trusted: bool
     superseded: bool
     recovery_failing: bool
+    wakes: WakeFigures = field(default_factory=WakeFigures)
 
 
 def counted(rx: Rx, now: Instant) -> Counted:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.actors import Actor
+from engine.clock import ManualClock
+from engine.engine import Engine
+from engine.interfaces import wire
 from engine.interfaces.metrics import prometheus_text
 from engine.states import AttemptState, Partition, WorkOrderState
 from engine.views.figures import Counted, Figures, ScopeFigures
+from engine.wakes import Wake, external
 from tests.interfaces.conftest import Praxis, approve
 
 SAMPLE = re.compile(
@@ -25,17 +31,20 @@ def samples(text: str) -> dict[str, float]:
     assert text.endswith("\n")
     found: dict[str, float] = {}
     families: list[str] = []
+    kind = ""
     for line in text.splitlines():
         if line.startswith("# HELP "):
             families.append(line.split()[2])
             continue
         if line.startswith("# TYPE "):
             assert line.split()[2] == families[-1]
-            assert line.split()[3] in ("gauge", "counter", "summary")
+            assert line.split()[3] in ("gauge", "counter", "summary", "histogram")
+            kind = line.split()[3]
             continue
         match = SAMPLE.fullmatch(line)
         assert match, line
-        assert match["name"] == families[-1]
+        parts = ("_bucket", "_sum", "_count") if kind == "histogram" else ("",)
+        assert match["name"] in {families[-1] + part for part in parts}
         key = line.rsplit(" ", 1)[0]
         assert key not in found
         found[key] = float(match["value"])
@@ -87,3 +96,45 @@ def test_the_name_of_a_scope_cannot_break_the_format(name: str) -> None:
     text = prometheus_text(Figures(0, "1", 1, counted, 0, 0, 0.5, 1e-7, 1, 0, True, False, False))
     found = samples(text)
     assert sum(key.startswith("praxis_budget_cost_limit_units{") for key in found) == 1
+
+
+async def test_the_alarm_clock_shows_in_the_figures(
+    folder: Path, clock: ManualClock, actor: Actor, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fired, late, dead and set aside by kind; lengths as a histogram whose last bucket is all of them."""
+    engine = await Engine.open(folder, clock=clock, automatic=False)
+    try:
+
+        async def ring(wake: Wake) -> None:
+            if wake.intent == "fail":
+                raise OSError("no bell")
+
+        engine.wakes.register("bell", external(ring, max_attempts=1))
+        for kind, lane, intent in (
+            ("bell", None, "ring"),
+            ("bell", None, "fail"),
+            ("gong", 'a "lane"', None),
+        ):
+            await engine.wakes.schedule(
+                workspace="w", actor=actor, kind=kind, lane=lane, intent=intent, in_="1s"
+            )
+        clock.advance(61_000)
+        with caplog.at_level("WARNING"):
+            await engine.reconcile_once()
+        figures = await engine.figures()
+    finally:
+        await engine.close()
+    assert wire.decode(Figures, json.loads(json.dumps(wire.encode(figures))), "figures") == figures
+    found = samples(prometheus_text(figures))
+    assert found['praxis_wakes_events_total{kind="bell",event="fired"}'] == 1
+    assert found['praxis_wakes_events_total{kind="bell",event="late"}'] == 2
+    assert found["praxis_wakes_dead"] == 1
+    assert found['praxis_wakes_set_aside{reason="no_sink"}'] == 1
+    assert found['praxis_wakes_lane_depth{workspace="w",lane="a \\"lane\\""}'] == 1
+    lateness = "praxis_wakes_lateness_seconds"
+    assert found[f'{lateness}_bucket{{kind="bell",le="30.0"}}'] == 0
+    assert found[f'{lateness}_bucket{{kind="bell",le="60.0"}}'] == 2
+    assert (
+        found[f'{lateness}_bucket{{kind="bell",le="+Inf"}}'] == found[f'{lateness}_count{{kind="bell"}}'] == 2
+    )
+    assert found[f'{lateness}_sum{{kind="bell"}}'] == 120
