@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.errors import NotFound
 from engine.instants import Instant, format_instant
-from engine.states import ApprovalState, HoldKind, TaskState, WorkOrderState
+from engine.states import ApprovalState, HoldKind, NodeKind, TaskState, WorkOrderState
 from engine.storage import Rx, Tx
 
 HOLDS_ABOVE_TASK = """
@@ -146,10 +146,24 @@ def _hold_gate(rx: Rx, task: sqlite3.Row) -> Gate:
     holds = [hold for hold in holds_above(rx, task) if hold["kind"] != HoldKind.CLOCK]
     if not holds:
         return Gate("hold", True, "No hold on its path.")
-    where = {"ENGINE": "the engine", "SCOPE": "its scope", "WORK_ORDER": "the work order", "TASK": "the task"}
     first = holds[0]
     reason = f": {first['reason']}" if first["reason"] else "."
-    return Gate("hold", False, f"{first['kind']} on {where[first['node_kind']]} by {first['actor']}{reason}")
+    said = f"{_HELD_NODES[first['node_kind']]} is {_HELD[first['kind']]} by {first['actor']}{reason}"
+    return Gate("hold", False, said)
+
+
+_HELD_NODES = {
+    NodeKind.ENGINE: "The engine",
+    NodeKind.SCOPE: "A budget above it",
+    NodeKind.WORK_ORDER: "The work order",
+    NodeKind.TASK: "The task",
+}
+_HELD = {
+    HoldKind.PAUSE: "paused",
+    HoldKind.HOLD: "held",
+    HoldKind.RESTORE: "held after a restore",
+    HoldKind.OVERRUN: "held after an overrun",
+}
 
 
 def _clock_gate(rx: Rx) -> Gate:
