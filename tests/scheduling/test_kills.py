@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.clock import ManualClock
+from engine.engine import Engine
 from engine.scheduling.claims import recover_abandoned_claims
 from engine.scheduling.tasks import drain_due_wakeups
 from engine.storage.journal import verify_journal
@@ -110,3 +111,68 @@ async def _die(folder: Path, what: str, point: str, now: int) -> None:
 
 async def _count(ledger: Ledger, sql: str) -> int:
     return int((await ledger.one(sql))["n"])
+
+
+FIRES = """
+import asyncio, os, sys
+from pathlib import Path
+from engine.clock import ManualClock
+from engine.engine import Engine
+
+folder, point, now, kill = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+inside = armed = False
+
+def boundary(name):
+    global inside
+    if not armed:
+        return
+    if name == point or (inside and name == point.removeprefix("fired_")):
+        os.kill(os.getpid(), kill)
+    inside = inside or name == "wakeup"
+
+async def main():
+    global armed
+    engine = await Engine.open(folder, clock=ManualClock(now), boundary=boundary, automatic=False)
+    armed = True
+    await engine.wakes.run_due(1)
+    print("survived")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(
+    ("point", "done"),
+    [("wake.claim", 0), ("wakeup", 0), ("fired_before_commit", 0), ("fired_after_commit", 1)],
+)
+async def test_a_kill_when_the_alarm_clock_fires_a_wake_up_leaves_both_or_neither(
+    folder: Path, clock: ManualClock, point: str, done: int
+) -> None:
+    """E-22 for the runner, which claims in a commit of its own: the next engine takes back and fires the rest once."""
+    ledger = await Ledger.open(folder, clock)
+    await waiting_tasks(ledger, [clock.now() + 1_000] * MANY)
+    await ledger.close()
+    clock.advance(1_000)
+    child = python(FIRES, folder, point, clock.now(), int(KILL))
+    out, err = child.communicate(timeout=WAIT_SECONDS)
+    assert child.returncode not in (0, 1), err
+    assert "survived" not in out
+    ready = "SELECT count(*) AS n FROM journal WHERE kind = 'task.ready'"
+    ledger = await Ledger.open(folder, clock)
+    assert await _count(ledger, ready) == done
+    assert await _count(ledger, "SELECT count(*) AS n FROM wake WHERE state = 'fired'") == done
+    await ledger.close()
+    engine = await Engine.open(folder, clock=clock, automatic=False)
+    try:
+        await engine.reconcile_once()
+        (rows,) = await engine._storage.read(
+            lambda rx: rx.all(
+                """SELECT count(*) AS n, count(DISTINCT subject_id) AS once FROM journal
+                   WHERE kind = 'task.ready'"""
+            )
+        )
+        assert (rows["n"], rows["once"]) == (MANY, MANY)
+        assert (await engine.verify_journal()).sound
+    finally:
+        await engine.close()
