@@ -39,6 +39,7 @@ from app.widgets import (
 )
 from engine.views.docket import Docket, Undecided
 from engine.wakes import CatchUp
+from engine.wakes.settings import DEFAULT_SETTINGS
 
 MOST_SHOWN = 100
 
@@ -279,7 +280,11 @@ def choice_words(choice: CatchUp, missed: int) -> tuple[str, str]:
             ),
         }.get(choice, DECISIONS[choice])
     words, means = DECISIONS[choice]
-    return (f"Fire all {missed}…", means) if choice is CatchUp.ALL else (words, means)
+    if choice is not CatchUp.ALL:
+        return words, means
+    if missed > DEFAULT_SETTINGS.catch_up_most:
+        means = f"{means} Of so many only the newest fire, as many as the schedule allows."
+    return f"Fire all {missed}…", means
 
 
 def span_sentence(one: Undecided, times: Times) -> str:

@@ -60,7 +60,7 @@ CATCH_UP_WORDS: Mapping[CatchUp, str] = {
 CATCH_UP_MEANS: Mapping[CatchUp, str] = {
     CatchUp.ASK: "What was missed waits in the docket, and nothing of it starts before you decide.",
     CatchUp.LATEST: "Of what was missed only the newest fires, once; the older ones are skipped.",
-    CatchUp.ALL: "Each missed occurrence fires, one after another, the oldest first.",
+    CatchUp.ALL: "Each missed occurrence fires, one after another; of very many only the newest.",
     CatchUp.NONE: "What was missed is skipped; the next one to come fires at its time.",
 }
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtTest import QAbstractItemModelTester
 
+from app.panels.wakes.docket import choice_words
 from app.panels.wakes.page import DOCKET, SCHEDULES, WAKES
 from app.panels.wakes.since import held_sentence, quiet_sentence
 from engine.actors import Actor
@@ -148,6 +149,8 @@ async def test_sentences_about_what_holds_everything_back(desk: Desk) -> None:
     assert "I have looked…" in held_sentence(HoldKind.RESTORE)
     assert "clock is trusted" in held_sentence(HoldKind.CLOCK)
     assert held_sentence(None) == ""
+    assert "Of so many" in choice_words(CatchUp.ALL, 101)[1]
+    assert "Of so many" not in choice_words(CatchUp.ALL, 100)[1]
     await asleep(desk, 2 * MINUTE)
     docket = await desk.engine.docket()
     assert quiet_sentence(docket.quiet, desk.session.times) == (
