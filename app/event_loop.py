@@ -145,6 +145,19 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
 
     # ----------------------------------------------------------------------------------------- running
 
+    # On Windows qasync runs a thread of Qt that looks a hundred times a second for input and output that the loop
+    # itself has begun. Here nothing does (files, processes and the channel have threads of their own), and a thread
+    # that posts to Qt while the program ends is a way to crash. So there is none, and asyncio's own sockets, pipes and
+    # subprocesses do not work on this loop there.
+
+    def _before_run_forever(self) -> None:
+        if sys.platform != "win32":
+            super()._before_run_forever()
+
+    def _after_run_forever(self) -> None:
+        if sys.platform != "win32":
+            super()._after_run_forever()
+
     def _drain(self) -> None:
         self._wake_posted = False
         if not self.is_running():
