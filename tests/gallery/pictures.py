@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QPushButton, QTabBar
 
 from app import event_loop
 from app.main import make_application, open_console
@@ -69,8 +69,36 @@ async def _page(window: MainWindow, key: str, wanted: argparse.Namespace, look: 
     for _ in range(3):
         await window.session.settled()
         await asyncio.sleep(0.05)
-    name = f"{key.replace('_', '-')}-{wanted.state}-{look}-{wanted.scale}-{size}.png"
-    window.grab().save(str(wanted.folder / name))
+    await _grab(window, key.replace("_", "-"), wanted, look, size)
+    if size != wanted.sizes[0] or wanted.state == "empty":
+        return
+    bars = [tabs for tabs in window.view(key).findChildren(QTabBar) if tabs.isVisible()]
+    tabs = max(bars, key=QTabBar.count, default=None)
+    if tabs is not None:
+        for number in range(1, tabs.count()):
+            tabs.setCurrentIndex(number)
+            word = tabs.tabText(number).split(" (")[0].split(" ·")[0].replace(" ", "-").lower()
+            await _grab(window, f"{key.replace('_', '-')}-{word}", wanted, look, size)
+        tabs.setCurrentIndex(0)
+    verify = next(
+        (found for found in window.findChildren(QPushButton) if found.text() == "Verify chain"), None
+    )
+    if wanted.state == "error" and verify is not None and verify.isVisible():
+        verify.click()
+        await asyncio.sleep(1.0)
+        await _grab(window, f"{key}-verified", wanted, look, size)
+        for dialog in (await _shown(),):
+            if dialog is not None:
+                dialog.grab().save(
+                    str(wanted.folder / f"dialog-journal-is-not-sound-{look}-{wanted.scale}.png")
+                )
+                dialog.reject()
+
+
+async def _grab(window: MainWindow, name: str, wanted: argparse.Namespace, look: str, size: str) -> None:
+    await window.session.settled()
+    await asyncio.sleep(0.1)
+    window.grab().save(str(wanted.folder / f"{name}-{wanted.state}-{look}-{wanted.scale}-{size}.png"))
 
 
 async def _dialogs(window: MainWindow, wanted: argparse.Namespace, look: str) -> None:
