@@ -89,7 +89,8 @@ class Verifying(QWidget):
         faults = [f"Row {number(one.sequence)}: {one.text}" for one in report.problems[:_SAID]]
         left = report.problem_count - len(faults)
         more = [f"and {number(left)} more"] if left > 0 else []
-        head_line = f"The chain is NOT true. {number(report.problem_count)} faults in {rows}:"
+        count = "1 fault" if report.problem_count == 1 else f"{number(report.problem_count)} faults"
+        head_line = f"The chain is NOT true. {count} in {rows}:"
         self._result.say("\n".join([head_line, *faults, *more]), Tone.BAD)
 
     def _show_progress(self, rows: int, newest: int) -> None:
