@@ -124,8 +124,9 @@ class Common:
 def require_actor_name(name: str, kind: ActorKind) -> None:
     """Raise `InvalidValue` unless this can be an actor's name."""
     if not 0 < len(name) <= LONGEST_ACTOR_NAME or not name.isprintable():
+        whose = "an agent" if kind is ActorKind.AGENT else f"a {kind}"
         raise InvalidValue(
-            f"The name of a {kind} is 1 to {LONGEST_ACTOR_NAME} visible characters.", do="Give another name."
+            f"The name of {whose} is 1 to {LONGEST_ACTOR_NAME} visible characters.", do="Give another name."
         )
 
 

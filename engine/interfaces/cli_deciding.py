@@ -88,8 +88,9 @@ async def approve(
 ) -> None:
     """Approve exactly what a card shows. It is shown first, whole; then type the beginning of its seal.
 
-    Without a terminal, --seal names the plan that was looked at (praxis show WO-118/1). If it is not the one
-    that would run now, nothing is approved.
+    Without a terminal, --seal names the plan that was looked at (praxis show WO-118/1). If the request is for
+    another plan, nothing is approved. Whether program, files and workspace still are as sealed is looked at when
+    it starts: if they are not, it does not run, and you are asked again.
     """
     clock = SystemClock()
     began = clock.elapsed()

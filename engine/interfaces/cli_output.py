@@ -11,8 +11,9 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from engine.dispatch.display import visible_text
@@ -22,6 +23,9 @@ from engine.interfaces import wire
 
 UNLIMITED_COLUMNS = 10_000
 """The width for what is no terminal: whoever reads a pipe or file gets every line whole."""
+
+LONGEST_WHOLE_WORD = 20
+"""Longer words, such as paths and digests, may be broken in a table."""
 
 NOBODY_WORKS = "Nothing runs now: start the console, or praxis serve."
 """What is said when no process owns the data folder for longer than a command."""
@@ -67,8 +71,12 @@ class Output:
 
     def line(self, line: str | Text | Table) -> None:
         """Print a line or a table for people; nothing when the result is JSON."""
-        if not self.as_json:
-            self._out.print(line, soft_wrap=not isinstance(line, Table))
+        if self.as_json:
+            return
+        if isinstance(line, Table):
+            self._out.print(fitted(line, self._out.width))
+        else:
+            self._out.print(line, soft_wrap=True)
 
     def note(self, line: str) -> None:
         """Say something beside the result, on stderr."""
@@ -115,6 +123,51 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table
     for row in rows:
         made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return made
+
+
+def fitted(made: Table, width: int) -> Table:
+    """A table in which words stay whole in ``width`` columns: as it is, or each row as lines of name and value."""
+    least, natural = (
+        [_longest_word(one) for one in made.columns],
+        [_longest_line(one) for one in made.columns],
+    )
+    room = width - 2 * (len(least) - 1)
+    if sum(natural) <= room:
+        return made
+    if sum(least) <= room:
+        for _ in range(room - sum(least)):
+            neediest = max(range(len(least)), key=lambda number: natural[number] - least[number])
+            least[neediest] += 1
+        for column, given in zip(made.columns, least, strict=True):
+            column.width = given
+        return made
+    rows = list(zip(*(tuple(column.cells) for column in made.columns), strict=True))
+    lines = Table.grid(padding=(0, 2, 0, 0))
+    lines.add_column(style="bold", no_wrap=True)
+    lines.add_column(overflow="fold")
+    for number, row in enumerate(rows):
+        for column, cell in zip(made.columns, row, strict=True):
+            if str(cell):
+                lines.add_row(str(column.header), cell)
+        if number < len(rows) - 1:
+            lines.add_row(" ", " ")
+    return lines
+
+
+def _longest_word(column: Column) -> int:
+    """The width below which words would be broken; beyond `LONGEST_WHOLE_WORD` they may be."""
+    texts = [str(column.header), *map(str, column.cells)]
+    return min(
+        LONGEST_WHOLE_WORD, max((cell_len(word) for text in texts for word in text.split()), default=1)
+    )
+
+
+def _longest_line(column: Column) -> int:
+    return max(cell_len(line) for text in _texts(column) for line in text.split("\n"))
+
+
+def _texts(column: Column) -> list[str]:
+    return [str(column.header), *map(str, column.cells)]
 
 
 def heading(text: str) -> Text:

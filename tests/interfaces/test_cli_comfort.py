@@ -1,0 +1,92 @@
+"""What makes the command line pleasant: narrow terminals, completion, help that does not mislead."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from engine.interfaces import cli
+from engine.interfaces.cli_output import LONGEST_WHOLE_WORD, fitted, table
+from tests.interfaces.conftest import Praxis
+
+WORDS = st.text("abcdefg", min_size=1, max_size=LONGEST_WHOLE_WORD)
+CELLS = st.lists(WORDS, max_size=4).map(" ".join)
+
+
+def printed(made: object, width: int) -> list[str]:
+    console = Console(width=width, color_system=None)
+    with console.capture() as captured:
+        console.print(made)
+    return captured.get().splitlines()
+
+
+@settings(max_examples=30)
+@given(rows=st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=4), width=st.integers(35, 100))
+def test_no_word_is_broken_whatever_the_width(rows: list[tuple[str, str, str]], width: int) -> None:
+    lines = printed(fitted(table(("name", "state", "why"), rows), width), width)
+    whole = {word for line in lines for word in line.split()}
+    assert {word for row in rows for cell in row for word in cell.split()} <= whole
+    assert max(map(len, lines)) <= width
+
+
+def test_a_table_that_does_not_fit_becomes_lines_of_name_and_value() -> None:
+    rows = [("WO-1", "AWAITING_ACCEPTANCE", "a long reason"), ("WO-2", "", "other")]
+    wide = printed(fitted(table(("name", "state", "why"), rows), 80), 80)
+    assert wide[0].split() == ["name", "state", "why"]
+    narrow = [line.split() for line in printed(fitted(table(("name", "state", "why"), rows), 30), 30)]
+    assert narrow == [
+        ["name", "WO-1"],
+        ["state", "AWAITING_ACCEPTANCE"],
+        ["why", "a", "long", "reason"],
+        [],
+        ["name", "WO-2"],
+        ["why", "other"],
+    ]
+
+
+def test_the_shell_completes_commands_options_and_values(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def complete(line: str) -> list[str]:
+        monkeypatch.setenv("_PRAXIS_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        with pytest.raises(SystemExit):
+            cli.run([])
+        return capsys.readouterr().out.split()
+
+    assert complete("praxis ag") == ["agent"]
+    assert complete("praxis journal export --form ") == ["jsonl", "csv"]
+    assert "--with-validation" in complete("praxis approve --w")
+
+
+def test_help_of_approve_says_when_what_is_looked_at(praxis: Praxis) -> None:
+    said = " ".join(praxis("approve", "--help").out.split())
+    assert "looked at when it starts" in said
+    assert "would run now" not in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file names of bytes")
+def test_arguments_that_are_not_utf_8_are_refused_in_words_or_taken(praxis: Praxis, tmp_path: Path) -> None:
+    odd = os.fsdecode(b"odd-\xff")
+    praxis("agent", "add", "codex")
+    for arguments, code in (
+        (["submit", str(tmp_path / odd)], 3),
+        (["show", odd], 2),
+        (["list", "--text", odd], 2),
+        (["hold", "engine", "--reason", odd], 2),
+        (["list", "--as-agent", odd], 2),
+        (["agent", "tell", odd, "k"], 2),
+        (["agent", "answer", odd, "yes"], 2),
+        (["verify-receipt", odd], 3),
+        (["journal", "export", "-o", str(tmp_path / odd)], 0),
+        ([odd], 2),
+    ):
+        assert praxis(*arguments, ok=False).code == code, arguments
+    assert (tmp_path / odd).exists()
