@@ -54,9 +54,10 @@ VIAddVersionKey "LegalCopyright" "${COPYRIGHT}"
 !insertmacro MUI_LANGUAGE "English"
 
 ; Files of a running program cannot be replaced. The console is asked to quit as its person would quit it; if anything
-; runs it asks that person, so the answer may be no.
-!macro QuitRunning prefix
-  Function ${prefix}QuitRunning
+; runs it asks that person, so the answer may be no. Then the libraries are set aside by one rename, which Windows refuses
+; while praxis or an agent still uses any of them: either all of the old program goes or none of it.
+!macro MakeFree prefix
+  Function ${prefix}MakeFree
     IfFileExists "$INSTDIR\praxis-console.exe" 0 quitted
     again:
       ExecWait '"$INSTDIR\praxis-console.exe" --quit' $0
@@ -65,20 +66,24 @@ VIAddVersionKey "LegalCopyright" "${COPYRIGHT}"
       SetErrorLevel 4
       Abort "${NAME} still runs."
     quitted:
+    RMDir /r "$INSTDIR\_internal.old"
+    IfFileExists "$INSTDIR\_internal\*.*" 0 free
+    set_aside:
+      ClearErrors
+      Rename "$INSTDIR\_internal" "$INSTDIR\_internal.old"
+      IfErrors 0 free
+      MessageBox MB_RETRYCANCEL|MB_ICONEXCLAMATION "praxis or an agent still uses ${NAME}. End it, then try again." /SD IDCANCEL IDRETRY set_aside
+      SetErrorLevel 4
+      Abort "Files are in use."
+    free:
+    RMDir /r "$INSTDIR\_internal.old"
   FunctionEnd
 !macroend
-!insertmacro QuitRunning ""
-!insertmacro QuitRunning "un."
+!insertmacro MakeFree ""
+!insertmacro MakeFree "un."
 
 Section
-  Call QuitRunning
-  ; An update replaces the whole folder of libraries, so that nothing of an older version is left among the new ones.
-  RMDir /r "$INSTDIR\_internal"
-  IfFileExists "$INSTDIR\_internal\*.*" 0 free
-    MessageBox MB_OK|MB_ICONSTOP "Files in $INSTDIR are in use. End praxis and its agents, then try again." /SD IDOK
-    SetErrorLevel 4
-    Abort "Files are in use."
-  free:
+  Call MakeFree
   SetOutPath "$INSTDIR"
   File /r "${BUNDLE}\*"
   WriteUninstaller "$INSTDIR\uninstall.exe"
@@ -124,8 +129,7 @@ Function SetApplicationId
 FunctionEnd
 
 Section "Uninstall"
-  Call un.QuitRunning
-  RMDir /r "$INSTDIR\_internal"
+  Call un.MakeFree
   Delete "$INSTDIR\praxis-console.exe"
   Delete "$INSTDIR\praxis-console-debug.exe"
   Delete "$INSTDIR\praxis.exe"
