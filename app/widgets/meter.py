@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from app.theme import Text, Tokens, font, tokens
 from app.widgets.labels import label
@@ -108,6 +108,8 @@ class BudgetBar(QWidget):
 
     def set_budget(self, budget: Budget) -> None:
         """Show another budget."""
+        if budget == self._budget and self.accessibleName():
+            return
         self._budget = budget
         parts = (f"{self._words(budget.share(share))} {share}" for share in Share if budget.share(share))
         text = f"{budget.name}: {', '.join(parts) or 'nothing used'}; {left_text(budget, self._words)}"
@@ -151,10 +153,23 @@ class BudgetWaterfall(QWidget):
         self._grid.setVerticalSpacing(6)
         self._grid.setColumnStretch(1, 1)
         self.setAccessibleName("Budget if approved")
+        self._names: tuple[tuple[str, bool], ...] = ()
+        self._lines: list[tuple[BudgetBar, QLabel]] = []
         self.set_budgets(budgets)
 
     def set_budgets(self, budgets: Sequence[Budget], *, refused_by: str = "") -> None:
-        """Show other budgets; the scope named ``refused_by`` is marked as the one that says no."""
+        """Show other budgets; the scope named ``refused_by`` is marked as the one that says no.
+
+        As long as the scopes and their marks are the same, only bars and numbers change.
+        """
+        names = tuple((budget.name, budget.name == refused_by) for budget in budgets)
+        if names == self._names:
+            for (bar, rest), budget in zip(self._lines, budgets, strict=True):
+                bar.set_budget(budget)
+                rest.setText(self._rest(budget, refused=budget.name == refused_by))
+            return
+        self._names = names
+        self._lines = []
         while (item := self._grid.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
@@ -162,16 +177,20 @@ class BudgetWaterfall(QWidget):
         for line, budget in enumerate(budgets):
             refused = budget.name == refused_by
             name = label(budget.name, Text.STRONG if refused else Text.BODY, parent=self)
-            left = left_text(budget, self._words)
-            rest = label(left, muted=not refused, parent=self)
+            rest = label(self._rest(budget, refused=refused), muted=not refused, parent=self)
             if refused:
-                rest.setText(f"refuses: {left}")
                 rest.setProperty("role", "danger")
+            bar = BudgetBar(budget, self, words=self._words)
+            self._lines.append((bar, rest))
             self._grid.addWidget(name, line, 0)
-            self._grid.addWidget(BudgetBar(budget, self, words=self._words), line, 1)
+            self._grid.addWidget(bar, line, 1)
             self._grid.addWidget(rest, line, 2, Qt.AlignmentFlag.AlignRight)
         if budgets and self._shares:
             self._grid.addWidget(Legend(self._shares, self), len(budgets), 0, 1, 3)
+
+    def _rest(self, budget: Budget, *, refused: bool) -> str:
+        left = left_text(budget, self._words)
+        return f"refuses: {left}" if refused else left
 
 
 class Legend(QWidget):

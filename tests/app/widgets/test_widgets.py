@@ -256,3 +256,21 @@ def test_the_scope_that_refuses_is_named(qtbot: QtBot) -> None:
     assert "refuses: 10 over 60" in texts
     waterfall.set_budgets([])
     assert not [child for child in waterfall.findChildren(QLabel) if child.isVisible()]
+
+
+def test_a_waterfall_whose_numbers_change_keeps_its_bars(qtbot: QtBot) -> None:
+    waterfall = BudgetWaterfall([Budget("all", 100, 10, 0, 0, 5), Budget("p", 50, 0, 0, 0, 5)])
+    qtbot.addWidget(waterfall)
+    bars = waterfall.findChildren(BudgetBar)
+    waterfall.set_budgets([Budget("all", 100, 60, 0, 0, 5), Budget("p", 50, 0, 0, 0, 5)])
+    assert waterfall.findChildren(BudgetBar) == bars
+    assert [bar.accessibleName() for bar in bars] == [
+        "all: 60 spent, 5 this dispatch; 35 of 100 left",
+        "p: 5 this dispatch; 45 of 50 left",
+    ]
+    texts = [found.text() for found in waterfall.findChildren(QLabel)]
+    assert "35 of 100 left" in texts
+    waterfall.set_budgets([Budget("all", 100, 60, 0, 0, 50), Budget("p", 50, 0, 0, 0, 50)], refused_by="all")
+    assert "refuses: 10 over 100" in [
+        found.text() for found in waterfall.findChildren(QLabel) if not found.isHidden()
+    ]
