@@ -13,9 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.backup.aftermath import acknowledge_restore, make_safe
 from engine.clock import ManualClock
+from engine.clock_watch import Anomaly, AnomalyKind, Reading
 from engine.control import decisions
 from engine.control.cancel import cancel, request_stop
+from engine.control.clock_trust import SAMPLES_WANTED, record_anomalies, restore_trust
 from engine.control.decisions import Finding
 from engine.control.holds import WHOLE_ENGINE, Node, place_hold, resume
 from engine.dispatch import approvals, budgets
@@ -25,7 +28,13 @@ from engine.dispatch.delivery import acknowledge, deliver, record_started, settl
 from engine.errors import PraxisError, StaleEpoch, StorageError
 from engine.execution.local_worker import _lose
 from engine.execution.record import Observation, unlock_lane
-from engine.scheduling.claims import claim_tasks, recover_abandoned_claims, release_claim, renew_claim
+from engine.scheduling.claims import (
+    claim_tasks,
+    recover_abandoned_claims,
+    register_worker,
+    release_claim,
+    renew_claim,
+)
 from engine.scheduling.gates import explain
 from engine.scheduling.tasks import drain_due_wakeups
 from engine.states import HoldKind, NodeKind, Outcome, Verdict
@@ -142,6 +151,14 @@ class Hands:
     def some(self, table: str, *states: str) -> bool:
         return bool(self.rows(table, *states))
 
+    def trusted(self) -> bool:
+        """Whether leases, expiries and due times are judged by the clock (E-32)."""
+        return not any(hold["kind"] == "CLOCK" for hold in self.holds())
+
+    def can_be_decided(self, request: Row) -> bool:
+        lasts = self.next_instant < request["expires_at"] or not self.trusted()
+        return bool(request["state"] == "PENDING" and lasts)
+
     def armed(self) -> list[Row]:
         return [row for row in self.now["task"] if row["armed_at"] is not None]
 
@@ -167,14 +184,14 @@ class Hands:
         return order
 
     def approve(self, request: Row, covers: bool = False, right: bool = True) -> None:
-        is_open = request["state"] == "PENDING" and self.next_instant < request["expires_at"]
+        is_open = self.can_be_decided(request)
         decided = request["state"] in ("APPROVED", "REJECTED", "CONSUMED")
         look = partial(approvals.approve, covers_validation=covers)
         seal = request["seal"] if right else "x" * 64
         self.may(look, request["id"], PERSON, seal, works=decided or (is_open and right))
 
     def reject(self, request: Row) -> None:
-        is_open = request["state"] == "PENDING" and self.next_instant < request["expires_at"]
+        is_open = self.can_be_decided(request)
         decided = request["state"] in ("APPROVED", "REJECTED", "CONSUMED")
         self.may(approvals.reject, request["id"], PERSON, "no", works=is_open or decided)
 
@@ -233,6 +250,7 @@ class Hands:
         return bool(
             claim["state"] == "LIVE"
             and claim["epoch"] == self.epoch
+            and self.trusted()
             and claim["claimed_at"] <= self.next_instant < claim["lease_until"]
         )
 
@@ -384,8 +402,38 @@ class Hands:
         assert self.do(*arguments)["id"] == self.same_again(*arguments)["id"]
 
     def lift(self, hold: Row) -> None:
+        if hold["kind"] == "CLOCK":
+            reading = self.reading()
+            self.do(restore_trust, PERSON, "seen to agree", reading, reading.now, SAMPLES_WANTED)
+            return
+        if hold["kind"] == "RESTORE":
+            assert self.do(acknowledge_restore, PERSON, "looked") == hold["id"]
+            return
         lifted = self.do(resume, Node(NodeKind(hold["node_kind"]), hold["node_id"]), PERSON, "seen")
         assert hold["id"] in lifted
+
+    def reading(self) -> Reading:
+        return Reading(self.clock.now(), self.clock.elapsed(), self.clock.awake(), self.clock.boot_id())
+
+    def distrust(self) -> None:
+        """The wall clock was seen to jump: the engine is held, and nothing is judged by it (E-31, E-32)."""
+        reading = self.reading()
+        fault = Anomaly(AnomalyKind.WALL_BACK, reading, reading, 5_000)
+        self.do(record_anomalies, self.epoch, (fault,), reading, reading.now)
+        assert not self.trusted()
+        assert self.engine_is_held()
+
+    def restore(self) -> None:
+        """The data turn out to be a restored copy (E-82): nothing under way is, nothing approved is, a hold stays."""
+        flying = {row["id"] for row in self.rows("attempt", *IN_FLIGHT)}
+        made = self.do(make_safe, None, {}, "restored", PERSON, self.ledger.storage.owner)
+        self.ledger.epoch = made.epoch
+        self.do(register_worker, "w", "local", SLOTS, made.epoch)
+        assert set(made.unknown) == flying
+        assert {row["id"] for row in self.rows("attempt", "UNKNOWN")} >= flying
+        assert not self.some("approval", "APPROVED")
+        assert not self.some("claim", "LIVE")
+        assert self.engine_is_held()
 
     def lift_all(self) -> None:
         while self.holds():
@@ -425,13 +473,17 @@ class Hands:
             return {row["id"] for row in self.rows("attempt", *IN_FLIGHT) if row["epoch"] < self.epoch}
         if duty is recover_abandoned_claims:
             live = self.rows("claim", "LIVE")
-            return {row["id"] for row in live if row["epoch"] < self.epoch or row["lease_until"] <= now}
+            ended = {row["id"] for row in live if row["lease_until"] <= now and self.trusted()}
+            return ended | {row["id"] for row in live if row["epoch"] < self.epoch}
         if duty is drain_due_wakeups:
-            return {row["id"] for row in self.rows("task", "WAITING") if row["due_at"] <= now}
+            quiet = not self.trusted() or any(hold["kind"] == "RESTORE" for hold in self.holds())
+            return {row["id"] for row in self.rows("task", "WAITING") if row["due_at"] <= now and not quiet}
         if duty is expire_approvals:
             claimed = {row["id"] for row in self.rows("task", "CLAIMED")}
             requests = [
-                row for row in self.rows("approval", "PENDING", "APPROVED") if row["expires_at"] <= now
+                row
+                for row in self.rows("approval", "PENDING", "APPROVED")
+                if row["expires_at"] <= now and self.trusted()
             ]
             return {row["id"] for row in requests if row["task_id"] not in claimed}
         flying = {row["work_order_id"] for row in self.rows("attempt", *IN_FLIGHT)}
@@ -530,6 +582,7 @@ class Hands:
     def wind_down(self) -> None:
         """A willing person brings everything to an end, by what is offered alone: nothing is ever stuck."""
         self.take_over()
+        self.lift_all()
         self.clock.advance(LONG)
         while any(self.there_for(duty) for duty in SWEEPS):
             self.sweep(3)

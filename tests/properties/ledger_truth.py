@@ -6,6 +6,7 @@ which holds a dispatch was authorised. `Snapshot` is the whole ledger in one rea
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -90,6 +91,7 @@ class Snapshot:
     held: frozenset[str]
     short: frozenset[str]
     can: Mapping[str, tuple[str, ...]]
+    restored: frozenset[str]
 
     def __getitem__(self, table: str) -> list[Row]:
         return self.tables[table]
@@ -99,7 +101,10 @@ class Snapshot:
 
 
 def read_snapshot(rx: Rx) -> Snapshot:
-    """Read all of it; ``held`` and ``short`` are the tasks below a hold, and without headroom, as asked now."""
+    """Read all of it; ``held`` and ``short`` are the tasks below a hold, and without headroom, as asked now.
+
+    ``restored`` are the attempts that were in flight in a copy which was restored.
+    """
     tasks = rx.all("SELECT * FROM task ORDER BY rowid")
     return Snapshot(
         {
@@ -116,6 +121,11 @@ def read_snapshot(rx: Rx) -> Snapshot:
         ),
         frozenset(row["id"] for row in tasks if scope_without_headroom(rx, row) is not None),
         {row["id"]: possible(rx, row) for row in rx.all("SELECT * FROM work_order")},
+        frozenset(
+            attempt
+            for row in rx.all("SELECT detail FROM journal WHERE kind = 'restore.done'")
+            for attempt in json.loads(row["detail"])["unknown"]
+        ),
     )
 
 
@@ -182,7 +192,7 @@ def _dispatches(now: Snapshot) -> None:
         assert intents[attempt["id"]] == 1
         if attempt["state"] == "DISPATCH_AUTHORIZED":
             assert attempt["id"] not in delivered
-        elif attempt["state"] != "VOIDED":
+        elif attempt["state"] != "VOIDED" and attempt["id"] not in now.restored:
             assert attempt["id"] in delivered
         if attempt["state"] in IN_FLIGHT:
             assert attempt["id"] not in evidence

@@ -284,6 +284,18 @@ class EngineMachine(RuleBasedStateMachine):
             node = self.hands.node(kind, place)
             self.hands.place_hold(node, HoldKind.PAUSE if word == "pause" else HoldKind.HOLD)
 
+    @rule(word=st.sampled_from(["distrust", "distrust", "restore", "lift"]))
+    def hold_of_the_engine_itself(self, word: str) -> None:
+        """The clock is seen to jump, or the data turn out to be a restored copy; a person's way out of either."""
+        hands = self.hands
+        own = [hold for hold in hands.holds() if hold["kind"] in ("CLOCK", "RESTORE")]
+        if own:
+            hands.lift(own[0])
+        elif word == "distrust":
+            hands.distrust()
+        elif word == "restore":
+            hands.restore()
+
     @rule(kind=st.sampled_from([*NARROW * 4, NodeKind.SCOPE, NodeKind.ENGINE]), place=PICK)
     def cancel(self, kind: NodeKind, place: int) -> None:
         self.hands.cancel(self.hands.node(kind, place))
@@ -340,7 +352,7 @@ class EngineMachine(RuleBasedStateMachine):
 
 
 def test_the_ledger_stays_true_whatever_is_done() -> None:
-    """§12, E-20 to E-26, E-42 to E-51, E-60 to E-64, E-69 to E-72."""
+    """§12, E-20 to E-26, E-32, E-42 to E-51, E-60 to E-64, E-69 to E-72, E-82."""
     run_state_machine_as_test(
         EngineMachine,
         settings=settings(
