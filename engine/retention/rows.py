@@ -24,6 +24,7 @@ ROW_BYTES = 400
 
 _SPECIAL = {
     "hold": "SELECT 1 FROM hold WHERE hold.id = journal.subject_id AND hold.released_at IS NULL",
+    "grant": "SELECT 1 FROM standing_grant WHERE standing_grant.id = journal.subject_id AND state = 'LIVE'",
     "lane": "SELECT 1 FROM lane_lock WHERE lane_lock.lane = journal.subject_id",
     "worker": "SELECT 1 FROM worker WHERE FALSE",  # told anew at each start
 }

@@ -155,7 +155,7 @@ def _removable(rx: Rx, orders: Sequence[str], before: Instant) -> list[str]:
             {**values, "before": before},
         )
     }
-    kept = _with_replanned(rx, _kept_by_itself(rx, chosen, values), old)
+    kept = _with_replanned(rx, _kept_by_itself(rx, chosen, values), old, linked)
     return [order for order in orders if order in old and order not in kept]
 
 
@@ -220,13 +220,16 @@ def _reached(ties: Mapping[str, set[str]], start: Iterable[str]) -> set[str]:
     return found
 
 
-def _with_replanned(rx: Rx, kept: dict[str, Kept], old: set[str]) -> dict[str, Kept]:
-    """Add those that are tied to one that stays: because it is kept, or because it is not old yet."""
+def _with_replanned(
+    rx: Rx, kept: dict[str, Kept], old: set[str], among: Collection[str] | None = None
+) -> dict[str, Kept]:
+    """Add those that are tied to one that stays: because it is kept, or because it is not old yet.
+
+    ``among`` are the only ones that matter, with all that they are tied to; None: every one.
+    """
     ties = _links(rx)
-    there = (
-        {row["id"] for row in rx.all("SELECT id FROM work_order WHERE ended_at IS NULL")} if ties else set()
-    )
-    staying = {one for one in ties if one in kept or one in there or (one not in old and _is_there(rx, one))}
+    tied = ties.keys() if among is None else ties.keys() & set(among)
+    staying = {one for one in tied if one in kept or (one not in old and _is_there(rx, one))}
     return {one: Kept.REPLANNED for one in _reached(ties, staying) if one in old} | kept
 
 
