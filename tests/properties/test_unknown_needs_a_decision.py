@@ -390,6 +390,17 @@ def test_every_way_in_is_one_of_these_commands() -> None:
             assert not re.search(r"\._storage\b|\bStorage\.open|\bsqlite3\.connect", path.read_text()), path
 
 
+def test_the_console_does_none_of_what_asks_for_no_actor() -> None:
+    """What is pressed in the console goes to a command that is tried above; the console does none of what is left."""
+    asked: set[str] = set()
+    for path in (ROOT / "app").rglob("*.py"):
+        if path.name == "screenshots.py":
+            continue  # fills a scratch folder for pictures
+        asked |= set(re.findall(r"\bengine\.((?:\w+\.)?\w+)\(", path.read_text()))
+    assert {"approve", "reconcile", "replan", "cancel"} <= asked, "the console is not read as it is written"
+    assert not asked & WITHOUT_ACTOR.keys()
+
+
 def test_what_takes_no_actor_writes_nothing_that_leads_on() -> None:
     """A way in without an actor would be a way round: each is known here, with the reason why it is none."""
     writing = {
