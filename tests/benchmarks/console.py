@@ -10,7 +10,7 @@ the longest of which this process can be the cause, ``machine_block_max_ms`` wha
 ``frame_p99_ms`` is how late the 99th of a hundred turns of the loop came (bar: 16). ``approve_to_shown_p95_ms`` is from
 the press on Approve to the paint that says so (bar: 100), ``start_to_inbox_s`` from the start of a fresh process to the
 painted inbox (bar: 1.5; the median of three, the first one cold). ``rss_mb`` is the memory at the end (bar: 300).
-``unmoved`` says that nothing in view of the list went anywhere.
+``unmoved`` says that nothing in view of the list went anywhere, though what stands above it was decided by others.
 """
 
 from __future__ import annotations
@@ -44,10 +44,13 @@ from app.shell.window import MainWindow
 from engine.engine import Engine
 from tests.benchmarks.console_data import fill
 from tests.benchmarks.console_load import Load
+from tests.ledger import PERSON
 
 RATE = 200
 SECONDS = 15.0
 STARTS = 3
+ABOVE = 10
+"""Requests above what is in view that others decide meanwhile."""
 SHARE_WATCHED, SHARE_APPROVING = 0.3, 0.4
 
 
@@ -129,15 +132,19 @@ def in_view(page: InboxView) -> list[tuple[str, int]]:
     return found
 
 
-async def look_at_inbox(page: InboxView, seconds: float) -> bool:
-    """Leave the list scrolled with a request chosen; whether all stood still."""
+async def look_at_inbox(page: InboxView, engine: Engine, seconds: float) -> bool:
+    """Leave the list scrolled with a request chosen, while others decide what stands above; whether all stood still."""
     page._list.choose(60)
     await until(lambda: page._card.card is not None)
     bar = page._list.verticalScrollBar()
     bar.setValue(bar.maximum() // 3)
     await asyncio.sleep(0.3)
     chosen, seen = page._wanted, in_view(page)
-    await asyncio.sleep(seconds)
+    above = [page._model.entry(row).row.approval_id for row in range(ABOVE)]
+    for approval_id in above:
+        await engine.reject(approval_id, PERSON, "decided by somebody else")
+        await asyncio.sleep(seconds / ABOVE)
+    await until(lambda: not {page._model.row_of(approval_id) for approval_id in above} - {-1})
     return bool(seen) and (chosen, seen) == (page._wanted, in_view(page))
 
 
@@ -198,7 +205,7 @@ async def measure(
             await asyncio.sleep(1.0)
             bystander = await asyncio.to_thread(Bystander)
             async with watch.over("inbox"):
-                unmoved = await look_at_inbox(page, seconds * SHARE_WATCHED)
+                unmoved = await look_at_inbox(page, window.session.engine, seconds * SHARE_WATCHED)
             async with watch.over("approving"):
                 approved = await approve_some(page, seconds * SHARE_APPROVING)
             await go_about(window, watch, seconds * (1 - SHARE_WATCHED - SHARE_APPROVING))
