@@ -22,6 +22,7 @@ from app.crash import LAST_CRASH_FILE, Faults, log_folder
 from app.guide import guided_tour, take_up_tour
 from app.memory import set_start_aside
 from app.options import Options
+from app.panels.inbox.guard import ARMING_MS
 from app.session import Session
 from app.settings import Settings
 from app.shell.geometry import DEFAULT_SIZE
@@ -51,7 +52,7 @@ PATIENCE_SECONDS = 6.0
 
 Seed = Callable[[Engine, Path], Awaitable[None]]
 Before = Callable[[Path, Path], Awaitable[None]]
-PARTS = {"wakes": ("schedules", "docket")}
+PARTS = {"wakes": ("wakes", "schedules", "docket")}
 """Parts of pages that have pictures of their own."""
 """Fills an engine for pictures; the path is a scratch folder for workspaces."""
 
@@ -357,11 +358,13 @@ async def take_screenshots(
                     look.choose(choice)
                 for page in window.pages:
                     window.go_to_page(page.key)
-                    name = page.key.replace("_", "-")
-                    await picture(window, pictures / f"{name}-{choice.value}.png")
-                    for part in PARTS.get(page.key, ()):
+                    if page.key == "inbox":
+                        # Else its card would be pictured while it cannot be approved yet.
+                        await asyncio.sleep(2 * ARMING_MS / 1000)
+                    for part in PARTS.get(page.key, ("",)):
                         window.open_page(page.key, part)
-                        await picture(window, pictures / f"{name}-{part}-{choice.value}.png")
+                        name = page.key if part in ("", page.key) else f"{page.key}-{part}"
+                        await picture(window, pictures / f"{name.replace('_', '-')}-{choice.value}.png")
     return 0
 
 

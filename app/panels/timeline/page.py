@@ -224,9 +224,10 @@ class TimelinePage(PageView):
         self._view = view
         self.canvas.show_view(view)
         if self._is_first_look and view.lanes:
-            # An hour is what one usually wants to see, but not when all there is has just begun.
+            # An hour is what one usually wants to see, but not when all that is in it has just begun.
             self._is_first_look = False
-            young = (view.now - view.first) * 2
+            begun = min((bar.start for bar in view.bars), default=view.first)
+            young = (view.now - (start if view.cells else begun)) * 2
             if young < scale.span_ms and not self._wanted_lane:
                 self.canvas.show_span(max(young, _MINUTE))
         if self._wanted_lane:
