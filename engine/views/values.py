@@ -212,7 +212,10 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task of a work order, why it is not running (``why``, "" if nothing keeps it), and its attempts."""
+    """One task of a work order, why it is not running (``why``, "" if nothing keeps it), and its attempts.
+
+    ``grant`` is the use of the standing grant that approved its newest request, if one did.
+    """
 
     id: str
     work_order_id: str
@@ -229,6 +232,7 @@ class TaskRow:
     approval_state: ApprovalState | None
     source_attempt_id: str | None
     attempts: tuple[AttemptRow, ...]
+    grant: GivenBy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from engine.states import (
     WorkOrderState,
 )
 from engine.storage import Rx
+from engine.views.grants import given_by
 from engine.views.handoffs import handoffs
 from engine.views.inbox import budget_lines
 from engine.views.journal import journal_of_work_order
@@ -376,6 +377,7 @@ def _task(rx: Rx, row: sqlite3.Row, made: list[AttemptRow], now: Instant) -> Tas
         approval_state=ApprovalState(approval["state"]) if approval else None,
         source_attempt_id=row["source_attempt_id"],
         attempts=tuple(made),
+        grant=given_by(rx, approval["id"]) if approval else None,
     )
 
 

@@ -44,7 +44,15 @@ from app.widgets import (
     spoken,
 )
 from engine.states import ApprovalState, AttemptState, HoldKind, TaskState
-from engine.views.values import AttemptRow, DecisionRow, HandoffRow, HoldRow, TaskRow, ValidationRow
+from engine.views.values import (
+    AttemptRow,
+    DecisionRow,
+    GivenBy,
+    HandoffRow,
+    HoldRow,
+    TaskRow,
+    ValidationRow,
+)
 
 _TOP = Qt.AlignmentFlag.AlignTop
 _SAYS_MORE = frozenset({TaskState.WAITING, TaskState.READY, TaskState.CLAIMED, TaskState.CANCELLED})
@@ -129,6 +137,8 @@ class StageBlock(QFrame):
         lines.addWidget(command)
         if task.why and task.state in (TaskState.WAITING, TaskState.READY, TaskState.CLAIMED):
             self._why(lines)
+        if task.grant is not None:
+            self._granted(lines, task.grant)
         for attempt in task.attempts:
             lines.addWidget(self._attempt(attempt))
 
@@ -156,6 +166,21 @@ class StageBlock(QFrame):
                 parent=self,
             )
             line.addWidget(go, 0, _TOP)
+        lines.addLayout(line)
+
+    def _granted(self, lines: QVBoxLayout, grant: GivenBy) -> None:
+        """Say by which use of which standing grant the stage was approved (E-42a)."""
+        line = row(gap=8)
+        said = f"Approved by the standing grant of {spoken(grant.given_by)} · use {grant.ordinal} of {grant.max_uses}"
+        line.addWidget(label(said, Text.SMALL, muted=True, wrap=True, parent=self), 1, _TOP)
+        go = InlineButton(
+            "Show grant",
+            "Look at what the grant covers, at its uses, and revoke it",
+            partial(self._doings.open_inbox, f"grant:{grant.grant_id}"),
+            name=f"Show the grant that approved stage {task_words(self.story.task)}",
+            parent=self,
+        )
+        line.addWidget(go, 0, _TOP)
         lines.addLayout(line)
 
     def _attempt(self, attempt: AttemptRow) -> QWidget:

@@ -44,6 +44,23 @@ async def make_page(console, qtbot):
     await console.settle()
 
 
+async def test_e42a_a_stage_says_by_which_use_of_which_grant_it_was_approved(console, make_page):
+    order = await console.submit("Granted")
+    (row,) = await console.engine.inbox()
+    view = await console.engine.grants.give(
+        row.approval_id,
+        console.session.actor,
+        seal=row.seal,
+        ends_at=console.engine.clock.now() + 3_600_000,
+        uses=2,
+    )
+    story = await shown(console, make_page(), order)
+    said = [label.text() for block in story.findChildren(StageBlock) for label in block.findChildren(QLabel)]
+    assert "Approved by the standing grant of ada · use 1 of 2" in said
+    next(one for one in story.findChildren(QAbstractButton) if one.text() == "Show grant").click()
+    assert console.opened[-1] == ("inbox", f"grant:{view.row.id}")
+
+
 async def shown(console, page, identity):
     page.show_subject(identity)
     await console.settle()
