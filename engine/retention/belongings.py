@@ -22,6 +22,9 @@ _OF_DECISION = "decision_id IN (SELECT id FROM decision WHERE work_order_id IN (
 _ATTEMPTS_ORDER = "(SELECT work_order_id FROM attempt WHERE attempt.id = {table}.attempt_id)"
 
 
+_WITHOUT_ID = frozenset({"decision_proof", "evidence_blob", "exposure", "scope_partition", "scope_path"})
+
+
 @dataclass(frozen=True, slots=True)
 class Belonging:
     """A table whose rows belong to work orders: which do, and to which order a row belongs."""
@@ -29,6 +32,11 @@ class Belonging:
     table: str
     where: str
     order: str
+
+    @property
+    def has_id(self) -> bool:
+        """Whether a row has an identity of its own, by which the journal may name it."""
+        return self.table not in _WITHOUT_ID
 
 
 BELONGINGS = (

@@ -94,16 +94,23 @@ class _Work:
     files: int
     file_bytes: int
     kept: tuple[KeptWork, ...]
+    kept_ids: frozenset[str]
 
 
 async def preview(
     storage: Storage, settings: RetentionSettings, now: Instant, again: frozenset[str], *, by_itself: bool
 ) -> Preview:
     """Find out all of it; changes nothing. ``again`` are contents that were kept again since the last look."""
-    work = await storage.read(_old_work, None if settings.work_ms is None else now - settings.work_ms)
+    work_before = None if settings.work_ms is None else now - settings.work_ms
+    work = await storage.read(_old_work, work_before)
     heads, copies_bytes = await heads_of_copies(storage)
     rows = await storage.read(
-        _old_rows, None if settings.journal_ms is None else now - settings.journal_ms, now, heads
+        _old_rows,
+        None if settings.journal_ms is None else now - settings.journal_ms,
+        now,
+        heads,
+        work_before,
+        work.kept_ids,
     )
     files, why = Files((), ()), ""
     try:
@@ -173,7 +180,7 @@ def _places(rx: Rx) -> tuple[Path, ...]:
 
 def _old_work(rx: Rx, before: Instant | None) -> _Work:
     if before is None:
-        return _Work(0, 0, None, None, 0, 0, ())
+        return _Work(0, 0, None, None, 0, 0, (), frozenset())
     kept = kept_orders(rx, before)
     ended = ended_orders(rx, before)
     going = {row["id"]: row["ended_at"] for row in ended if row["id"] not in kept}
@@ -194,6 +201,7 @@ def _old_work(rx: Rx, before: Instant | None) -> _Work:
         files,
         size,
         _kept_work(kept, {row["id"]: row["number"] for row in ended}),
+        frozenset(kept),
     )
 
 
@@ -208,10 +216,17 @@ def _kept_work(kept: Mapping[str, Kept], numbers: Mapping[str, int]) -> tuple[Ke
     )
 
 
-def _old_rows(rx: Rx, before: Instant | None, now: Instant, heads: frozenset[int]) -> OldRows:
+def _old_rows(
+    rx: Rx,
+    before: Instant | None,
+    now: Instant,
+    heads: frozenset[int],
+    work_before: Instant | None,
+    kept: frozenset[str],
+) -> OldRows:
     if before is None:
         return OldRows(0, 0, 0, None, None)
-    return old_rows(rx, end_of_old_rows(rx, before, now), heads)
+    return old_rows(rx, end_of_old_rows(rx, before, now), heads, work_before, kept)
 
 
 def _sizes(rx: Rx) -> tuple[int, int]:

@@ -6,12 +6,14 @@ history of what is open, and the order of approvals and restores stay whole. Res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from engine.actors import Actor
 from engine.dispatch.restores import RESTORE_SUBJECT
 from engine.instants import Instant
+from engine.retention.belongings import BELONGINGS
 from engine.retention.work import require_may_judge
 from engine.storage import Rx, Tx
 from engine.storage.checkpoints import CheckpointKey, remove_rows
@@ -29,6 +31,10 @@ _SPECIAL = {
     "worker": "SELECT 1 FROM worker WHERE FALSE",  # told anew at each start
 }
 """Subjects that are called otherwise than their record, or that only count while they are in force."""
+
+
+_REMOVABLE = """SELECT work_order.id FROM work_order WHERE work_order.ended_at < :work_before
+  AND work_order.id NOT IN (SELECT value FROM json_each(:kept))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +68,36 @@ def end_of_old_rows(rx: Rx, before: Instant, now: Instant) -> int:
     return int(first) if first is not None else 0 if head is None else int(head["sequence"])
 
 
-def old_rows(rx: Rx, end: int, heads: frozenset[int]) -> OldRows:
-    """Count the rows below ``end``, and of them those that may go."""
+def old_rows(
+    rx: Rx, end: int, heads: frozenset[int], work_before: Instant | None, kept: Collection[str]
+) -> OldRows:
+    """Count the rows below ``end``, and of them those that may go.
+
+    What tells of work orders that ended before ``work_before`` and are not ``kept`` goes with them.
+    """
+    values = {"end": end, "work_before": work_before, "kept": json.dumps(sorted(kept))}
+    theirs = " OR ".join(
+        f"journal.subject_kind = '{one.table}' AND journal.subject_id IN"
+        f" (SELECT {one.table}.id FROM {one.table} WHERE {one.table}.{one.where.format(orders=_REMOVABLE)})"
+        for one in BELONGINGS
+        if one.has_id
+    )
+    goes = f"(NOT {_stays(rx)} OR journal.work_order_id IN ({_REMOVABLE}) OR {theirs})"
     row = rx.one(
         f"""SELECT count(going.at) AS going, coalesce(sum(going.size), 0) AS bytes, min(going.at) AS oldest,
               max(going.at) AS newest, (SELECT count(*) FROM journal WHERE sequence < :end) AS old
             FROM (SELECT at, {ROW_BYTES} + length(detail) AS size FROM journal
-                  WHERE sequence < :end AND NOT {_stays(rx)}) AS going""",
-        {"end": end},
+                  WHERE sequence < :end AND {goes}) AS going""",
+        values,
     )
     assert row is not None
-    kept = sum(
-        rx.one(f"SELECT 1 FROM journal WHERE sequence = ? AND NOT {_stays(rx)}", (head,)) is not None
+    staying = sum(
+        rx.one(f"SELECT 1 FROM journal WHERE sequence = :head AND {goes}", {**values, "head": head})
+        is not None
         for head in heads
         if head < end
     )
-    return OldRows(row["old"], row["going"] - kept, row["bytes"], row["oldest"], row["newest"])
+    return OldRows(row["old"], row["going"] - staying, row["bytes"], row["oldest"], row["newest"])
 
 
 def compact_rows(

@@ -156,6 +156,8 @@ class World:
         done = await attic.run()
         assert await attic.orders() == live
         assert done.orders == seen.orders
+        # The last row of the journal never goes, and setting the settings wrote another one.
+        assert done.rows - seen.rows.going in (0, 1)
         for order in live:
             assert await self._rows_of(order) == before[order]
         after = await attic.retention.preview(SETTINGS)
