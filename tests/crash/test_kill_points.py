@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -76,6 +77,8 @@ def kill_child_at(folder: Path, workspace: Path, point: str, when: str) -> None:
             seen.update(tree.children(recursive=True))
         except psutil.NoSuchProcess:
             break
+        if sys.platform == "win32":
+            time.sleep(0.2)  # there each look opens every process, and the child would wait for us
     killed = KILL if sys.platform == "win32" else -KILL
     assert child.wait(60) == killed, f"{point} was never reached"
     _, alive = psutil.wait_procs(seen, timeout=10)
