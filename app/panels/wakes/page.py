@@ -26,7 +26,7 @@ from engine.wakes import AlarmClock, Series
 
 WAKES, SCHEDULES, DOCKET, FIGURES = range(4)
 
-SUBJECTS = {"docket": DOCKET, "schedules": SCHEDULES, "figures": FIGURES, "dead": WAKES}
+SUBJECTS = {"wakes": WAKES, "dead": WAKES, "schedules": SCHEDULES, "docket": DOCKET, "figures": FIGURES}
 """Subjects that are a part of the page; any other is the id of a wake or a series."""
 
 
@@ -86,7 +86,7 @@ class WakesPage(PageView):
     # --------------------------------------------------------------------------------- what the shell asks
 
     def show_subject(self, subject_id: str) -> None:
-        """Show a wake or a series by its id, or a part by its name ("docket", "schedules", "figures", "dead")."""
+        """Show a wake or a series by its id, or a part by its name (`SUBJECTS`)."""
         if subject_id in SUBJECTS:
             self.tabs.setCurrentIndex(SUBJECTS[subject_id])
             if subject_id == "dead":
