@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from engine.storage import Rx, Tx
 from engine.views.receipt import receipt
 from engine.work_order import BudgetLimits
 from tests.ledger import AGENT, PERSON, sealed, spec
-from tests.retention.conftest import SETTINGS, Attic, assert_sums
+from tests.retention.conftest import SETTINGS, Attic, assert_sums, assert_whole
 
 
 async def spent(attic: Attic) -> dict[tuple[str, str], tuple[int, int]]:
@@ -318,3 +319,25 @@ async def test_e17_a_removal_looks_along_indexes(attic: Attic) -> None:
     assert {sql for sql, step in scans if step == "SCAN child"} <= {
         one for one, _ in scans if " lane_lock AS child" in one
     }
+
+
+async def test_e84_a_failure_in_the_middle_of_a_batch_removes_nothing_of_it(attic: Attic) -> None:
+    """An SQL failure injected by a trigger, as §12 asks for."""
+    for number in range(5):
+        await attic.finished(f"old-{number}")
+    attic.age(400)
+    before = await spent(attic)
+
+    def refuse(tx: Tx, *, now: int) -> None:
+        tx.run("CREATE TRIGGER refuse BEFORE DELETE ON claim BEGIN SELECT RAISE(ABORT, 'refused'); END")
+
+    await attic.ledger.write(refuse)
+    with pytest.raises(sqlite3.IntegrityError, match="refused"):
+        await attic.run()
+    assert len(await attic.orders()) == 5
+    assert await attic.ledger.all("SELECT * FROM retired_exposure") == []
+    await assert_whole(attic)
+    await attic.ledger.write(lambda tx, now: tx.run("DROP TRIGGER refuse"))
+    assert (await attic.run()).orders == 5
+    assert await spent(attic) == before
+    await assert_whole(attic)
