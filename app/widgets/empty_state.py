@@ -28,8 +28,8 @@ class EmptyState(QWidget):
     ) -> None:
         super().__init__(parent)
         centre = Qt.AlignmentFlag.AlignHCenter
-        self._what = label(what, Text.TITLE, wrap=True)
-        self._do = label(do, muted=True, wrap=True)
+        self._what = label(what, Text.TITLE, wrap=True, parent=self)
+        self._do = label(do, muted=True, wrap=True, parent=self)
         for part in (self._what, self._do):
             part.setAlignment(centre)
             part.setMaximumWidth(460)

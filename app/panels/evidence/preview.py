@@ -141,7 +141,7 @@ class Preview(QWidget):
         lines.addWidget(self._note)
         holder = frame("window", self)
         self._stack = QStackedLayout(holder)
-        self._nothing = EmptyState("Nothing chosen", "Choose a file to look at it.")
+        self._nothing = EmptyState("Nothing chosen", "Choose a file to look at it.", parent=holder)
         self._picture = PictureView(holder)
         self._report = JUnitView(holder)
         self._ordered = QPlainTextEdit(holder)
