@@ -374,6 +374,10 @@ async def test_b028_the_reason_for_waiting_names_the_other_work_order(console, m
     page = make_page()
     page.show_subject(second)
     await until(lambda: page._story.story is not None and "WO-1" in words_of(page._story))
+    # The lane is taken with the claim, a moment before the attempt is there.
+    async with asyncio.timeout(30):
+        while not await console.engine.running():
+            await asyncio.sleep(0.002)
     (attempt,) = await console.engine.running()
     await console.engine.stop_attempt(attempt.id, console.session.actor, "enough")
     await running
