@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -243,13 +244,20 @@ def test_ctrl_c_waits_for_what_runs_and_twice_ends_it(
     assert attempt["outcome"] == "UNKNOWN"
 
 
+def holds_a_socket(pid: int) -> bool:
+    """Whether a process has come so far as to speak to the owner."""
+    with contextlib.suppress(FileNotFoundError):
+        return any(str(link.readlink()).startswith("socket:") for link in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
 def test_a_command_that_is_interrupted_says_so(environment: dict[str, str], owner: Any) -> None:
     process = owner()
     process.send_signal(signal.SIGSTOP)
     waiting = subprocess.Popen(
         [*COMMAND, "list"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
     )
-    time.sleep(1.5)
+    until_true(lambda: holds_a_socket(waiting.pid), waiting)
     waiting.send_signal(signal.SIGINT)
     _, err = waiting.communicate(timeout=SECONDS)
     assert waiting.returncode == 130
