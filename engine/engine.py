@@ -196,7 +196,7 @@ class Engine:
             workflow.conclude_execution,
             self._may_dispatch,
         )
-        self._presence = Presence(storage, clock)
+        self._presence = Presence(clock, self._write)
         self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
         self._scheduled = ScheduledBackups(self.backups, storage, clock, self.wakes)
         self.followups = FollowUps(storage, self.wakes, clock, authorize)
@@ -259,7 +259,7 @@ class Engine:
         self._automatic = automatic
         await self._scheduled.begin()
         if automatic:
-            await self._presence.tick(epoch)
+            await self._presence.tick()
             self._coordinator.start()
             self._worker.start()
             await self.wakes.start()
@@ -286,7 +286,7 @@ class Engine:
             if not self._coordinator.superseded:
                 with suppress(PraxisError):
                     await self._clock_keeper.look(store=True)
-                    await self._presence.end(self.epoch)
+                    await self._presence.end()
         finally:
             await self._storage.close()
 
@@ -321,7 +321,7 @@ class Engine:
         an earlier one left, and does not count as having run.
         """
         if fire:
-            await self._presence.tick(self.epoch)
+            await self._presence.tick()
         done = await self._coordinator.reconcile_once()
         if fire:
             if not (self._automatic or self._taken_back):
@@ -833,7 +833,7 @@ class Engine:
     async def _look(self) -> None:
         await self._clock_keeper.look()
         if self._automatic:
-            await self._presence.tick(self.epoch)
+            await self._presence.tick()
 
     async def _follow_up(self) -> None:
         await leftovers.unlock_free_lanes(self._storage, self.epoch, self.clock)

@@ -29,9 +29,9 @@ docket_app = typer.Typer(
 )
 
 _QUIET = {
-    QuietKind.DOWNTIME: "Nothing ran",
+    QuietKind.DOWNTIME: "Nothing fired",
     QuietKind.SLEEP: "The machine slept",
-    QuietKind.RESTORE: "The data was restored; nothing of it ran",
+    QuietKind.RESTORE: "The data was restored; nothing of it fired",
 }
 
 

@@ -32,7 +32,7 @@ ROWS_LOOKED_AT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class QuietTime:
-    """A time in which the engine did not run."""
+    """A time in which nothing fired; after a restore it lasts until a person has looked."""
 
     id: str
     kind: QuietKind
@@ -194,7 +194,12 @@ def _latest(rx: Rx) -> _Quiet | None:
     row = rx.one("SELECT * FROM quiet_time ORDER BY sequence DESC LIMIT 1")
     if row is None:
         return None
-    shown = QuietTime(row["id"], QuietKind(row["kind"]), row["began_at"], row["ended_at"])
+    ended_at, kind = row["ended_at"], QuietKind(row["kind"])
+    if kind is QuietKind.RESTORE:
+        # Nothing fired until somebody had looked.
+        looked = rx.one("SELECT max(released_at) AS at FROM hold WHERE kind = ?", (HoldKind.RESTORE,))
+        ended_at = max(ended_at, (looked["at"] if looked is not None else None) or 0)
+    shown = QuietTime(row["id"], kind, row["began_at"], ended_at)
     return _Quiet(shown, shown.began_at, shown.ended_at, row["sequence"])
 
 

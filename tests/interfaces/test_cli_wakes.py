@@ -196,7 +196,7 @@ def test_e85_the_docket_is_listed_and_decided(praxis: Praxis, folder: Path, work
     for value, kind in zip(kept, (ScheduleView, Docket), strict=True):
         assert wire.decode(kind, json.loads(json.dumps(wire.encode(value))), "value") == value
     listed = praxis("docket", "list").out
-    assert "Nothing ran from" in listed
+    assert "Nothing fired from" in listed
     assert "Asks first" in listed
     assert "Fired late (1)" in listed
     (row,) = praxis("docket", "list", "--json").json["undecided"]

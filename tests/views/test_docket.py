@@ -175,6 +175,16 @@ async def test_by_a_distrusted_clock_it_lists_what_would_fire(
         assert docket.held_by is HoldKind.CLOCK
         assert [(item.number, item.late_ms) for item in docket.would_fire] == [(order.number, HOUR)]
         assert docket.quiet is None
+        for _ in range(6):
+            clock.advance(MINUTE)
+            await engine.reconcile_once()
+        await engine.restore_clock_trust(actor, "the clock was set right")
+        await engine.reconcile_once()
+        docket = await engine.docket()
+        assert (docket.held_by, docket.would_fire) == (None, ())
+        assert docket.quiet is not None
+        assert (docket.quiet.kind, docket.quiet.ended_at) == (QuietKind.DOWNTIME, clock.now())
+        assert [(item.number, item.late_ms) for item in docket.late] == [(order.number, HOUR + 6 * MINUTE)]
 
 
 async def test_after_a_restore_it_lists_what_would_fire_before_it_fires(
@@ -219,13 +229,19 @@ async def test_after_a_restore_it_lists_what_would_fire_before_it_fires(
         assert (await number(engine), rung) == (1, [])
 
         await engine.schedules.cancel(other.id, actor, reason="not on this machine")
+        soon = await engine.submit(work_order(title="Soon", due_at=clock.now() + HOUR), actor)
+        clock.advance(2 * HOUR)
+        await engine.reconcile_once()
         await engine.acknowledge_restore(actor, "looked at it")
         await engine.reconcile_once()
         docket = await engine.docket()
         assert (docket.held_by, docket.would_fire) == (None, ())
-        assert {item.title for item in docket.late} == {"Daily", "Waits"}
+        assert {item.title or item.kind for item in docket.late} == {"Daily", "Waits", "Soon", "bell"}
+        assert docket.quiet is not None
+        assert docket.quiet.ended_at == clock.now()
+        assert soon.number in {item.number for item in docket.late}
         assert len(rung) == 2
-        assert await number(engine) == 2
+        assert await number(engine) == 3
         (task,) = (await engine.work_order(waits.id)).tasks
         assert task.state is TaskState.READY
         assert (await engine.schedules.show(daily.id)).row.submitted == 1
