@@ -7,11 +7,12 @@ first seen without a reference, and that time begins anew when the same content 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sqlite3
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,8 +113,7 @@ def files_present(folder: Path) -> tuple[LooseFile, ...]:
             found.append(LooseFile(path.name, digest, path.stat().st_size))
     for path in sorted(runs.iterdir()) if runs.is_dir() else ():
         if _RUN.fullmatch(path.name) and path.is_dir():
-            size = sum(one.lstat().st_size for one in path.rglob("*") if one.is_file())
-            found.append(LooseFile(path.name, "", size))
+            found.append(LooseFile(path.name, "", _size_of(path)))
     return tuple(found)
 
 
@@ -159,9 +159,21 @@ def remove_files(folder: Path, blobs: BlobStore, files: Iterable[LooseFile]) -> 
     count = removed = 0
     for one in files:
         if one.digest:
-            gone = blobs.discard(one.name)
+            gone = False
+            with suppress(OSError):  # somebody reads it on Windows: it is loose again, and goes another time
+                gone = blobs.discard(one.name)
         else:
             shutil.rmtree(folder / RUNS_FOLDER / one.name, ignore_errors=True)
             gone = not (folder / RUNS_FOLDER / one.name).exists()
         count, removed = count + gone, removed + one.bytes * gone
     return count, removed
+
+
+def _size_of(folder: Path) -> int:
+    """The bytes of a folder in which a command may be writing, and which may be going away."""
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += (Path(place) / name).lstat().st_size
+    return size

@@ -192,6 +192,32 @@ async def test_e84_run_folders_of_what_is_recorded_or_removed_go(attic: Attic) -
     assert {path.name for path in runs.iterdir()} == {admission.attempt_id, "something else"}
 
 
+async def test_e84_a_file_that_somebody_has_open_goes_another_time(
+    attic: Attic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Windows it cannot be removed meanwhile; the run goes on."""
+    read, other = attic.blobs.put_bytes(b"read"), attic.blobs.put_bytes(b"other")
+    unlink = Path.unlink
+
+    def held(path: Path, missing_ok: bool = False) -> None:
+        if path.name == read.sha256:
+            raise PermissionError(13, "The process cannot access the file", str(path))
+        unlink(path, missing_ok)
+
+    await attic.run(FILES_ONLY)
+    attic.age(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", held)
+        done = await attic.run(FILES_ONLY)
+    assert (done.files, done.file_bytes) == (1, len(b"other"))
+    assert there(attic) == {read.sha256}
+    assert other.sha256 not in there(attic)
+    for _ in range(2):
+        attic.age(1)
+        await attic.run(FILES_ONLY)
+    assert there(attic) == set()
+
+
 async def test_e84_a_file_that_was_found_altered_stays_as_long_as_its_name(attic: Attic) -> None:
     blob = attic.blobs.put_bytes(b"true")
     attic.blobs.path(blob.sha256).write_bytes(b"false")
