@@ -94,7 +94,7 @@ class BudgetsPage(PageView):
         self._tree.chosen.connect(self._show)
         self._tree.opened.connect(lambda _: self._change_pressed())
         session.changed.connect(self._on_changes)
-        session.times.changed.connect(self._again.ask)
+        session.times.changed.connect(self._zone_changed)
         self._tasks.spawn(self._begin(), "read the budgets")
 
     # --------------------------------------------------------------------------------- what the shell asks
@@ -280,7 +280,8 @@ class BudgetsPage(PageView):
         past: RowTable[LimitChange] = RowTable(
             self._past, "Changes of its limits, newest first", (13, 9, 42), tabs
         )
-        for table in (draws, waits, past):
+        self._tables = (draws, waits, past)
+        for table in self._tables:
             tabs.addTab(table, "")
         self._tabs = tabs
         return tabs
@@ -375,6 +376,8 @@ class BudgetsPage(PageView):
     # --------------------------------------------------------------------------------------------- showing
 
     def _show_view(self, view: ScopeView) -> None:
+        if view == self._view:
+            return
         other = self._view is None or self._view.row.id != view.row.id
         self._view = view
         own = view.row
@@ -469,6 +472,10 @@ class BudgetsPage(PageView):
         self._path_head.setText(f"{which}, from the whole budget down")
         self._cost.set_budgets([cost_budget(one, partition) for one in view.path])
         self._time.set_budgets([time_budget(one, partition) for one in view.path])
+
+    def _zone_changed(self) -> None:
+        for table in self._tables:
+            table.viewport().update()
 
     def _partition_changed(self) -> None:
         self._tree_model.show_partition(Partition(self._partition.currentData()))
