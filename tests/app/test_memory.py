@@ -12,9 +12,13 @@ from app.memory import set_start_aside
 
 
 @pytest.fixture(autouse=True)
-def _give_back():
+def _as_if_just_started():
+    """Nothing is set aside yet, and a collection happens only when a test asks for it."""
     before = list(gc.callbacks)
+    gc.unfreeze()
+    gc.disable()
     yield
+    gc.enable()
     gc.callbacks[:] = before
     gc.unfreeze()
 
