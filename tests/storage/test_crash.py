@@ -131,7 +131,7 @@ async def test_p3_a_program_that_fails_without_closing_ends_all_the_same(
 ) -> None:
     child = python(FORGETS_TO_CLOSE, folder)
     try:
-        _, err = child.communicate(timeout=5)
+        _, err = child.communicate(timeout=WAIT_SECONDS)
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()
