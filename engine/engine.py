@@ -99,6 +99,7 @@ from engine.views.journal import JournalFilter
 from engine.views.receipt import ReceiptEntry
 from engine.views.timeline import Grouping, TimelineView
 from engine.views.unknown import UnknownView
+from engine.views.unsettled import unsettled
 from engine.views.values import (
     ApprovalCard,
     AttemptRow,
@@ -212,6 +213,8 @@ class Engine:
             lambda: self.epoch,
         )
         self._automatic = self._taken_back = False
+        self.begun = False
+        """Whether it took an epoch; if not, it only reads what is stored."""
         self._closing: asyncio.Task[None] | None = None
         self._unsubscribe = storage.subscribe(self._on_changes)
 
@@ -223,6 +226,7 @@ class Engine:
         clock: Clock | None = None,
         boundary: Boundary | None = None,
         automatic: bool = True,
+        reading: bool = False,
         settings: EngineSettings = DEFAULT_SETTINGS,
         authorize: Authorize = person_decides,
         program: str = "praxis",
@@ -230,7 +234,9 @@ class Engine:
         """Own ``folder``, take a new epoch, judge what an earlier one left, and begin to work.
 
         With ``automatic=False`` nothing is claimed or swept by itself: the caller runs `reconcile_once` and
-        `work_once`. ``boundary`` is for tests (E-13). Raises a `StorageError` that says what is wrong.
+        `work_once`. With ``reading`` no epoch is taken and nothing is written if nothing was left to judge: then
+        `begun` is false, and only reads are for this engine. ``boundary`` is for tests (E-13). Raises a
+        `StorageError` that says what is wrong.
         """
         watched = WatchedClock(clock or SystemClock(), settings.clock_tolerance_ms)
         storage = await Storage.open(
@@ -242,7 +248,8 @@ class Engine:
         )
         try:
             engine = cls(storage, watched, settings, authorize)
-            await engine._begin(automatic)
+            if not reading or await storage.read(unsettled, watched.now()):
+                await engine._begin(automatic)
         except BaseException:
             await storage.close()
             raise
@@ -253,6 +260,7 @@ class Engine:
         await self._storage.write(budgets.root_scope, self.settings.root_limits, control=True)
         await self._storage.write(set_notice_time, self.settings.expiry_notice_ms, control=True)
         epoch = await self._coordinator.take_over()
+        self.begun = True
         await leftovers.lock_abandoned_lanes(self._storage, epoch, self.clock)
         await self._clock_keeper.look()
         await self._worker.register(epoch)
@@ -283,7 +291,7 @@ class Engine:
             await self.wakes.stop(STOP_LIMIT)
             await self._coordinator.stop()
             await self._worker.stop()
-            if not self._coordinator.superseded:
+            if self.begun and not self._coordinator.superseded:
                 with suppress(PraxisError):
                     await self._clock_keeper.look(store=True)
                     await self._presence.end()
@@ -302,7 +310,7 @@ class Engine:
 
     @property
     def epoch(self) -> int:
-        """The epoch of this coordinator."""
+        """The epoch of this coordinator; 0 if none was taken."""
         return self._coordinator.epoch
 
     @property

@@ -87,7 +87,7 @@ async def add(
 
 async def list_keys(session: Session) -> None:
     """Every key that was ever given, the newest first, and whether it still counts."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         rows = await client.agents.listed()
     session.out.result(
         rows, lambda: [_table(rows)] if rows else ["No agent or script has a key: praxis agent add NAME."]
@@ -105,7 +105,7 @@ async def revoke(session: Session, name: KeyName, reason: NeededReason, script: 
 
 async def questions(session: Session) -> None:
     """What agents ask you, oldest first."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         rows = await client.followups.questions()
     now = SystemClock().now()
     session.out.result(

@@ -60,7 +60,7 @@ async def list_budgets(
     ] = 200,
 ) -> None:
     """List scopes with what is spent, reserved by what runs, frozen by UNKNOWN, and free, in both partitions."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         if below is None:
             root = await client.budgets.scopes()
             rows = (*root, *await client.budgets.scopes(parent_id=root[0].id, limit=limit))
@@ -72,7 +72,7 @@ async def list_budgets(
 
 async def show(session: Session, name: ScopeName) -> None:
     """Show one scope with all above it, the attempts that draw on it now, and how its limits were changed."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         view = await client.budgets.scope(name)
     session.out.result(view, lambda: _view_lines(view))
 

@@ -18,7 +18,7 @@ from engine.storage.journal import JournalReport
 
 async def verify(session: Session) -> None:
     """Check every row's hash, order and number; `DatabaseDamaged` after the report if anything is wrong."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         report = await client.verify_journal()
     session.out.result(report, lambda: _report_lines(report))
     if not report.sound:
@@ -34,7 +34,7 @@ async def export(session: Session, target: Path | None, form: ExportForm, work_o
     """Write the journal, oldest row first, to a file or stdout. A file appears only when it is whole."""
     if target is None and session.out.as_json and form is not ExportForm.JSONL:
         raise InvalidValue("--json prints JSON; a CSV goes to a file.", do="Name a file with --output.")
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         work_order_id = (await find_work_order(client, work_order)).row.id if work_order else None
         if target is None:
             async for line in export_lines(client, form, work_order_id):

@@ -116,7 +116,7 @@ async def list_work_orders(
     limit: Limit = 50,
 ) -> None:
     """List work orders, newest change first, with what each waits for."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         last = (await client.work_order(read_name(after).work_order)).row.id if after else None
         rows = await client.work_orders(after=last, limit=limit, text=text, states=tuple(state or ()))
     session.out.result(rows, lambda: _list_lines(rows, limit))
@@ -147,7 +147,7 @@ def _list_lines(rows: tuple[WorkOrderRow, ...], limit: int) -> Iterator[Line]:
 
 async def inbox(session: Session, limit: Limit = 50) -> None:
     """List the requests for approval that wait, oldest first."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         rows = await client.inbox(limit=limit)
     session.out.result(rows, lambda: _inbox_lines(rows))
 
@@ -177,7 +177,7 @@ async def show(
     session: Session, name: Annotated[str, typer.Argument(help="WO-118, WO-118/2, WO-118/2/1 or an id.")]
 ) -> None:
     """Show a work order from request to acceptance, a task with its newest approval, or an attempt."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         wanted = read_name(name)
         if wanted.attempt is not None:
             await _show_attempt(session, client, name)
@@ -225,7 +225,7 @@ def _attempt(attempt: AttemptRow, name: str) -> Iterator[Line]:
 
 async def explain(session: Session, name: Annotated[str, typer.Argument(help="WO-118 or WO-118/2.")]) -> None:
     """Say why a task is not running: every gate, open or closed. A work order stands for its newest task."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         story, task = await find_task(client, name)
         gates = await client.explain(task.id)
         alone = client.alone
@@ -263,7 +263,7 @@ async def evidence(
         raise InvalidValue(
             "Output is bytes, not JSON.", do="Leave --json out, or read the file that the JSON names."
         )
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         full_name, attempt = await find_attempt(client, name)
         view = await client.evidence(attempt.id)
         if stdout or stderr:

@@ -45,7 +45,7 @@ async def receipt(
 
     It holds no values of secrets and no output. praxis verify-receipt checks it anywhere.
     """
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         story = await find_work_order(client, name)
         made = make_receipt(await client.receipt(story.row.id))
     if out is None:

@@ -74,18 +74,19 @@ class Session:
         return self.key or person_credential(self.folder, self.actor)
 
     @asynccontextmanager
-    async def client(self, *, create: bool = False) -> AsyncIterator[EngineClient]:
+    async def client(self, *, create: bool = False, reading: bool = False) -> AsyncIterator[EngineClient]:
         """Give the engine, whichever process has it.
 
         Unless ``create``, `NotFound` is raised for a folder that holds no data, so that a misspelt path does
-        not make a new one. Alone, what an earlier owner left behind is judged first (E-51).
+        not make a new one. Alone, what an earlier owner left behind is judged first (E-51). With ``reading``, for
+        commands that only look, nothing is written where nothing was left.
         """
         if self.key is None:
             self.require_data(create=create)
         until = time.monotonic() + OWNER_SECONDS
         while True:
             try:
-                async with self._any_client() as client:
+                async with self._any_client(reading) as client:
                     yield client
                 return
             except _OwnerBusy as busy:
@@ -104,19 +105,26 @@ class Session:
             )
 
     @asynccontextmanager
-    async def _any_client(self) -> AsyncIterator[EngineClient]:
+    async def _any_client(self, reading: bool) -> AsyncIterator[EngineClient]:
         if self.key is not None:
             async with self._owners_client(NOBODY_TO_ASK) as client:
                 yield client
             return
         try:
-            engine = await Engine.open(self.folder, automatic=False, program=f"praxis {self.command}")
+            engine = await Engine.open(
+                self.folder,
+                automatic=False,
+                # An agent's try at what it may not is written down, and that takes an epoch.
+                reading=reading and self.actor.kind is not ActorKind.AGENT,
+                program=f"praxis {self.command}",
+            )
         except FolderInUse as in_use:
             async with self._owners_client(in_use) as client:
                 yield client
             return
         try:
-            await engine.reconcile_once(fire=False)
+            if engine.begun:
+                await engine.reconcile_once(fire=False)
             yield EngineClient(InProcess(engine, self.actor))
         finally:
             await engine.close()
