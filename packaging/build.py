@@ -1,7 +1,8 @@
 """Build the bundle on this machine and try it; on Windows with NSIS also the installer.
 
-``python packaging/build.py OUT`` makes OUT/praxis-console (the bundle) and, on Windows, OUT/praxis-console-…-setup.exe.
-It needs Python 3.11 or newer and a package index, and on Windows NSIS 3, on the path or at its usual place. ``--sign COMMAND`` signs the programs and the installer; see packaging/README.md.
+``python packaging/build.py OUT`` makes OUT/praxis-console (the bundle) and, on Windows, the installer beside it. It
+needs Python 3.11 or newer and a package index, and on Windows NSIS 3, on the path or at its usual place.
+``--sign COMMAND`` signs the programs and the installer; see packaging/README.md.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def main() -> int:
     step(*freeze, ROOT / "pyinstaller.spec")
     sign(wanted.sign, *sorted((out / NAME).glob(f"praxis*{SUFFIX}")))
     step(sys.executable, PACKAGING / "smoke.py", out / NAME, "--starts", str(wanted.starts))
-    size = sum(file.stat().st_size for file in (out / NAME).rglob("*") if file.is_file())
+    size = sum(file.lstat().st_size for file in (out / NAME).rglob("*") if file.is_file())
     print(f"Bundle: {out / NAME}, {size / 1e6:.0f} MB")
     if WINDOWS:
         setup = make_installer(out, work / "pyinstaller" / "praxis.ico")
