@@ -39,6 +39,8 @@ SPARE_BYTES = 16 * 1024 * 1024
 
 _PIECE = 1 << 20
 _GROWTH_SECONDS = 0.1
+_FLUSH_SECONDS = 0.005
+"""What the copy grows in this time is on the disk in about as much, so a commit waits that long at most for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +235,12 @@ def _growth(path: Path, total: int, watch: Watch) -> Iterator[None]:
     """
     ended = threading.Event()
     flush = getattr(os, "fdatasync", None)
+    pause = _GROWTH_SECONDS if flush is None else _FLUSH_SECONDS
 
     def tell() -> None:
         with ExitStack() as stack:
             copy: int | None = None
-            while not ended.wait(_GROWTH_SECONDS):
+            while not ended.wait(pause):
                 with suppress(OSError):
                     watch.say(Stage.DATABASE, min(path.stat().st_size, total), total)
                     if flush is None:
