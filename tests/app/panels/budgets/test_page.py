@@ -22,7 +22,7 @@ from app.widgets import Times, Zone
 from engine.actors import Actor
 from engine.clock import ManualClock
 from engine.engine import Engine
-from engine.states import Partition
+from engine.states import AttemptState, Partition
 from engine.work_order import BudgetLimits, WorkOrderSpec
 from tests.app.conftest import until
 from tests.app.shell.test_window import press, question
@@ -101,6 +101,7 @@ async def test_an_attempt_that_draws_is_listed_and_leads_to_its_page(
     await desk.engine.approve(row.approval_id, actor, seal=row.seal)
     await desk.engine.work_once()
     await until(lambda: desk.page._tabs.tabText(0) == "Draws on it now · 1")
+    await until(lambda: desk.page._draws.row(0).state is AttemptState.UNKNOWN)
     draw = desk.page._draws.row(0)
     desk.page._open_draw(0)
     assert desk.opened == [("unknown", draw.attempt_id)]
