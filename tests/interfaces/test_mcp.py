@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import subprocess
@@ -72,7 +73,12 @@ Person = Callable[..., Any]
 
 @pytest.fixture
 def person(praxis: Praxis) -> Person:
-    """A person's `praxis`, for tests that have a loop of their own."""
+    """A person's `praxis`, for tests that have a loop of their own.
+
+    It runs in a thread. What windows of earlier tests left is collected before, in the thread that may: Qt dies of it
+    elsewhere.
+    """
+    gc.collect()
 
     async def run(*arguments: str, **options: Any) -> Ran:
         return await asyncio.to_thread(praxis, *arguments, **options)
