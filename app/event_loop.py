@@ -32,6 +32,8 @@ os.environ.setdefault("QT_API", "pyside6")
 
 import qasync
 
+from app.memory import collected_here
+
 SLICE_SECONDS = 0.008
 """How long one posted event may run callbacks before Qt gets a turn: half a frame."""
 
@@ -267,5 +269,5 @@ class EventLoop(qasync.QEventLoop):  # type: ignore[misc]  # qasync has no types
 def run(main: Callable[[], Coroutine[Any, Any, _Result]], app: QApplication | None = None) -> _Result:
     """Run ``main`` to its end on a fresh loop, end what is left over, and return its result."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    with asyncio.Runner(loop_factory=lambda: EventLoop(app)) as runner:
+    with collected_here(), asyncio.Runner(loop_factory=lambda: EventLoop(app)) as runner:
         return runner.run(main())

@@ -11,6 +11,7 @@ import os
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import asyncio
+import gc
 import inspect
 import logging
 import re
@@ -46,6 +47,27 @@ hypothesis.settings.load_profile(
 
 GRACE_SECONDS = 2.0
 """How long a task or thread that is already ending may take until it counts as left behind."""
+
+
+# ------------------------------------------------------------------------------- garbage
+
+MANY_OBJECTS = 50_000
+
+
+def pytest_collection_finish() -> None:
+    """Set the modules and tests themselves aside, so that a full collection looks only at what tests make."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _garbage_in_the_main_thread_only() -> Iterator[None]:
+    """Collect no garbage in worker threads: a ring that an earlier test left may hold a widget (see app.memory)."""
+    gc.disable()
+    yield
+    gc.disable()
+    if gc.get_count()[0] > MANY_OBJECTS:
+        gc.collect()
 
 
 # ------------------------------------------------------------------------------- left-overs and log lines
