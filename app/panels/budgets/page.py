@@ -273,7 +273,7 @@ class BudgetsPage(PageView):
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setAccessibleName("What draws on it, what waits for room, how its limits were changed")
-        draws: RowTable[Draw] = RowTable(self._draws, "What draws on it now", (22, 10, 11, 10, 10, 15), tabs)
+        draws: RowTable[Draw] = RowTable(self._draws, "What draws on it now", (22, 13, 11, 10, 10, 15), tabs)
         draws.opened.connect(lambda: self._open_draw(draws.currentIndex().row()))
         waits: RowTable[WaitingForRoom] = RowTable(self._waits, "What waits for room", (20, 24), tabs)
         waits.opened.connect(lambda: self._open_waiting(waits.currentIndex().row()))
