@@ -111,10 +111,6 @@ class Faults(QObject):
             self._crash_file = None
             (self.folder / CRASH_FILE).unlink(missing_ok=True)
 
-    def forget_last_crash(self) -> None:
-        """Offer the last crash no more; its file stays until the next one."""
-        self.last_crash = ""
-
     def _open_crash_file(self) -> None:
         path = self.folder / CRASH_FILE
         try:

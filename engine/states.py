@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeVar
 
-from engine.errors import WrongState
-
 
 class Purpose(StrEnum):
     """What a task is for."""
@@ -208,13 +206,3 @@ S = TypeVar("S", bound=StrEnum)
 def sources(table: Mapping[S, frozenset[S]], target: S) -> tuple[S, ...]:
     """All states from which ``target`` may be reached: what a guarded UPDATE may find."""
     return tuple(state for state, targets in table.items() if target in targets)
-
-
-def require_transition(table: Mapping[S, frozenset[S]], found: S, target: S, subject: str) -> None:
-    """Raise `WrongState` unless the table allows ``found`` to become ``target``."""
-    if target not in table[found]:
-        raise WrongState(
-            f"{subject} is {found} and cannot become {target}.",
-            do="Look at its present state; it may have been decided meanwhile.",
-            found=found,
-        )

@@ -219,7 +219,7 @@ async def show_rehearsal(window: QWidget, session: Session, done: Rehearsal) -> 
         problems.append(
             f"{number(len(done.lacking))} kept files are lacking; they were lost before the backup."
         )
-    await _finish(window, dialog, problems, done.path)
+    await _finish(dialog, problems, done.path)
 
 
 async def show_verification(window: QWidget, session: Session, found: Verification) -> None:
@@ -245,10 +245,10 @@ async def show_verification(window: QWidget, session: Session, found: Verificati
         facts.add("Journal", f"up to {number(found.manifest.journal_sequence)}")
     facts.add("Where", str(found.path), code=True)
     dialog.body.addWidget(facts)
-    await _finish(window, dialog, [one.text for one in found.problems], found.path)
+    await _finish(dialog, [one.text for one in found.problems], found.path)
 
 
-async def _finish(window: QWidget, dialog: Question, problems: Sequence[str], path: Path) -> None:
+async def _finish(dialog: Question, problems: Sequence[str], path: Path) -> None:
     for text in problems[:10]:
         said = label(text, wrap=True, selectable=True, parent=dialog)
         set_role(said, "danger")

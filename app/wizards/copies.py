@@ -69,8 +69,7 @@ async def choose_copy(
     """Let a person choose one of the copies, or a folder elsewhere; None if they went back."""
     copies = await session.engine.backups.listed()
     dialog = CopyChoice(window, session, copies, title, text, action)
-    chosen = dialog.chosen if await opened(dialog) else None
-    return chosen
+    return dialog.chosen if await opened(dialog) else None
 
 
 class CopyChoice(Question):

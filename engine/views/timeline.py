@@ -271,7 +271,7 @@ def timeline(
     bars: tuple[TimelineBar, ...] = ()
     cells: tuple[TimelineCell, ...] = ()
     slice_ms = max(1, -(-(end - start) // max(1, min(slices, MOST_CELLS // max(1, len(shown))))))
-    within = _within(grouping, text, shown if len(found) > lanes else None, values)
+    within = _within(text, shown if len(found) > lanes else None, values)
     if sum(lane.bars for lane in shown) <= MOST_BARS:
         bars = _bars(rx, grouping, within, values)
     elif shown:
@@ -302,9 +302,7 @@ def _every_bar(grouping: Grouping) -> str:
         FROM ({sources}) AS bar LEFT JOIN work_order ON work_order.id = bar.work_order_id) AS bar"""
 
 
-def _within(
-    grouping: Grouping, text: str, lanes: Sequence[TimelineLane] | None, values: dict[str, object]
-) -> str:
+def _within(text: str, lanes: Sequence[TimelineLane] | None, values: dict[str, object]) -> str:
     """The condition that leaves the bars of these lanes (None: of all) that match the text."""
     parts = ["bar.start <= :end AND (bar.finish IS NULL OR bar.finish >= :start)"]
     if text.strip():
@@ -324,7 +322,7 @@ def _lanes(
     rx: Rx, grouping: Grouping, text: str, limit: int, values: Mapping[str, object]
 ) -> tuple[TimelineLane, ...]:
     given = dict(values)
-    where = _within(grouping, text, None, given)
+    where = _within(text, None, given)
     rows = rx.all(
         f"""SELECT bar.lane AS lane, {_TITLES[grouping].replace("work_order.", "bar.")} AS title,
               max(bar.number) AS number, count(*) AS bars

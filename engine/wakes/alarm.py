@@ -157,7 +157,7 @@ class AlarmClock:
         A repeat under the same key gives no token, unless ``reissue`` asks for a new one, which voids the old.
         """
         token = self._make_token()
-        request = requests.approval(self._settings, token=token, **asked)
+        request = requests.approval(token=token, **asked)
         booked, issued = await self._store.write(self._creating.create_approval, request, reissue)
         self._created(request, booked)
         return IssuedApproval(booked, token if issued else None)

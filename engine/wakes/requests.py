@@ -248,7 +248,6 @@ def watch(
 
 
 def approval(
-    settings: WakeSettings,
     *,
     token: str,
     workspace: str,
