@@ -10,13 +10,13 @@ from pathlib import Path
 
 from engine.backup.watch import Stage, Watch
 from engine.dispatch.planning import SECRET_KEY_FILE
-from engine.errors import DatabaseNewer, NotADatabase, SchemaMismatch, StorageError
+from engine.errors import NotADatabase, StorageError
 from engine.instants import Instant
 from engine.storage.checkpoints import CheckpointKey
 from engine.storage.connections import DATABASE_FILE, connect, damaged
 from engine.storage.epochs import current_epoch
 from engine.storage.journal import JournalReport, verify_journal
-from engine.storage.schema import APPLICATION_ID, Migration, applied
+from engine.storage.schema import APPLICATION_ID, Migration, require_known
 from engine.storage.transaction import Rx
 
 _MOST_FINDINGS = 20
@@ -99,26 +99,7 @@ def require_ours(database: sqlite3.Connection, path: Path, migrations: Sequence[
         )
     if not has_table(Rx(database), "schema_migration"):
         raise damaged(path, "it has no record of its schema")
-    steps = applied(database)
-    if len(steps) > len(migrations):
-        raise DatabaseNewer(
-            f"{path} has schema {len(steps)}; this version knows up to {len(migrations)}.",
-            means="A newer version wrote it. Nothing was changed.",
-            do="Use the newer version, or choose a backup that this one can open.",
-            path=str(path),
-            found=len(steps),
-            known=len(migrations),
-        )
-    for (version, digest), migration in zip(steps, migrations, strict=False):
-        if (version, digest) != (migration.version, migration.sha256):
-            raise SchemaMismatch(
-                f"Step {migration.version} of the schema of {path} is not the one of this version.",
-                means="Another build of the program made it. Nothing was changed.",
-                do="Use the build that made it, or choose another backup.",
-                path=str(path),
-                version=migration.version,
-            )
-    return len(steps)
+    return require_known(database, path, migrations, otherwise="choose another backup")
 
 
 def read_contents(rx: Rx) -> Contents:

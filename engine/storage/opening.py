@@ -15,13 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.clock import Clock
-from engine.errors import (
-    DatabaseMisconfigured,
-    DatabaseNewer,
-    MigrationFailed,
-    NotADatabase,
-    SchemaMismatch,
-)
+from engine.errors import DatabaseMisconfigured, MigrationFailed, NotADatabase
 from engine.files import replace_file
 from engine.ids import new_id
 from engine.instants import Instant, format_instant
@@ -35,7 +29,7 @@ from engine.storage.connections import (
 )
 from engine.storage.folder_place import FolderPlace, Surroundings, judge_place
 from engine.storage.owner_lock import Owner, OwnerLock
-from engine.storage.schema import APPLICATION_ID, Migration, applied, migrate
+from engine.storage.schema import APPLICATION_ID, Migration, applied, migrate, require_known
 from engine.storage.swap import finish_swap
 from engine.storage.transaction import Rx
 
@@ -205,28 +199,10 @@ def _inspect(path: Path, database: sqlite3.Connection, migrations: Sequence[Migr
         _require_sound(path, database, "quick_check")
     if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'").fetchone() is None:
         raise damaged(path, "it has no record of its schema")
-    steps = applied(database)
-    if len(steps) > len(migrations):
-        raise DatabaseNewer(
-            f"The database {path} has schema {len(steps)}; this version knows up to {len(migrations)}.",
-            means="It was written by a newer version and was left as it is.",
-            do="Start the newer version, or choose another folder with --data.",
-            path=str(path),
-            found=len(steps),
-            known=len(migrations),
-        )
-    for (version, digest), migration in zip(steps, migrations, strict=False):
-        if (version, digest) != (migration.version, migration.sha256):
-            raise SchemaMismatch(
-                f"Step {migration.version} of the schema of {path} is not the one of this version.",
-                means="Another build of the program made it. It was left as it is.",
-                do="Start the build that made it, or choose another folder with --data.",
-                path=str(path),
-                version=migration.version,
-            )
-    if len(steps) < len(migrations) and size > CHECK_AT_MOST_BYTES:
+    version = require_known(database, path, migrations, otherwise="choose another folder with --data")
+    if version < len(migrations) and size > CHECK_AT_MOST_BYTES:
         _require_sound(path, database, "quick_check")
-    return len(steps)
+    return version
 
 
 def _require_sound(path: Path, database: sqlite3.Connection, check: str) -> None:

@@ -12,7 +12,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 
+from engine.errors import DatabaseNewer, SchemaMismatch
 from engine.instants import Instant
 from engine.storage.transaction import controls_transaction
 
@@ -70,6 +72,36 @@ def applied(database: sqlite3.Connection) -> list[tuple[int, str]]:
     """Give version and digest of every migration that was applied, oldest first."""
     rows = database.execute("SELECT version, sha256 FROM schema_migration ORDER BY version").fetchall()
     return [(int(row[0]), str(row[1])) for row in rows]
+
+
+def require_known(
+    database: sqlite3.Connection, path: Path, migrations: Sequence[Migration], *, otherwise: str
+) -> int:
+    """Give the schema version, if every step of it is one of these migrations.
+
+    Else raises `DatabaseNewer` or `SchemaMismatch`; ``otherwise`` is what a person can do instead of using the
+    version that made the database.
+    """
+    steps = applied(database)
+    if len(steps) > len(migrations):
+        raise DatabaseNewer(
+            f"The database {path} has schema {len(steps)}; this version knows up to {len(migrations)}.",
+            means="A newer version wrote it. Nothing was changed.",
+            do=f"Use the newer version, or {otherwise}.",
+            path=str(path),
+            found=len(steps),
+            known=len(migrations),
+        )
+    for (version, digest), migration in zip(steps, migrations, strict=False):
+        if (version, digest) != (migration.version, migration.sha256):
+            raise SchemaMismatch(
+                f"Step {migration.version} of the schema of {path} is not the one of this version.",
+                means="Another build of the program made it. Nothing was changed.",
+                do=f"Use the build that made it, or {otherwise}.",
+                path=str(path),
+                version=migration.version,
+            )
+    return len(steps)
 
 
 def migrate(database: sqlite3.Connection, migrations: Sequence[Migration], now: Instant) -> None:
