@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
-from rich import progress as bars
-from rich.console import Console
 from rich.text import Text
 
 from engine.backup import (
@@ -39,6 +36,7 @@ from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import NeededReason, ReasonOption, command
 from engine.interfaces.cli_output import at, heading, shown, table
+from engine.interfaces.cli_progress import progress_bar
 from engine.interfaces.cli_session import Session
 from engine.interfaces.durations import format_duration, parse_duration
 from engine.interfaces.rights import Right, require_right
@@ -88,7 +86,7 @@ async def backup(
     """Back up while work goes on, then verify the backup and rehearse its restore: only then is it proven."""
     place = None if to is None else to.expanduser().absolute()
     async with session.client() as client:
-        with _bar(session) as tell:
+        with progress_bar(session) as tell:
             engine = client.engine
             made = (
                 await client.back_up(place=place)
@@ -129,7 +127,7 @@ async def rehearse(session: Session, path: CopyPath) -> None:
     require_right(session.actor, Right.DECIDE, "rehearse")
     copy = _find(session, path)
     async with session.client() as client:
-        with _bar(session) as tell:
+        with progress_bar(session) as tell:
             done = await _rehearse(client, session, copy.path, tell)
     session.out.result(done, lambda: _rehearsal_lines(done))
     if not done.good:
@@ -228,34 +226,8 @@ async def _rehearse(
 
 
 async def _run(session: Session, function: Callable[..., T]) -> T:
-    with _bar(session) as tell:
+    with progress_bar(session) as tell:
         return await watched(function, tell)
-
-
-@contextmanager
-def _bar(session: Session) -> Iterator[Callable[[Progress], None]]:
-    """Show how far it is on a terminal; elsewhere nothing is shown."""
-    if session.out.as_json or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    columns = (
-        bars.TextColumn("{task.description:<28}"),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TimeElapsedColumn(),
-    )
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as shown_bar:
-        task = shown_bar.add_task("", total=None)
-
-        def tell(progress: Progress) -> None:
-            shown_bar.update(
-                task,
-                description=progress.stage.value,
-                completed=progress.done,
-                total=progress.total or None,
-            )
-
-        yield tell
 
 
 def _find(session: Session, path: Path) -> Copy:

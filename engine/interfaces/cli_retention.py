@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated
 
 import typer
-from rich import progress as bars
-from rich.console import Console
 from rich.text import Text
 
 from engine.errors import InvalidValue
@@ -18,6 +15,7 @@ from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import command
 from engine.interfaces.cli_output import at, heading
+from engine.interfaces.cli_progress import progress_bar
 from engine.interfaces.cli_session import Session
 from engine.interfaces.durations import format_duration, parse_duration
 from engine.interfaces.rights import Right, require_right
@@ -110,7 +108,7 @@ async def run(
         if not yes:
             found = await client.retention.preview()
             _ask(session, found)
-        with _bar(session) as tell:
+        with progress_bar(session) as tell:
             done = await _run(client, session, tell)
     session.out.result(done, lambda: _run_lines(done))
 
@@ -146,29 +144,6 @@ def _changed(
 
 def _age(text: str) -> int | None:
     return None if text == KEEP else parse_duration(text)
-
-
-@contextmanager
-def _bar(session: Session) -> Iterator[Callable[[Progress], None]]:
-    """Show how far it is on a terminal; elsewhere nothing is shown."""
-    if session.out.as_json or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    columns = (
-        bars.TextColumn("{task.description:<28}"),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TimeElapsedColumn(),
-    )
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as shown_bar:
-        task = shown_bar.add_task("", total=None)
-
-        def tell(progress: Progress) -> None:
-            shown_bar.update(
-                task, description=progress.stage.value, completed=progress.done, total=progress.total or None
-            )
-
-        yield tell
 
 
 def _settings_lines(found: RetentionSettings, by_itself: bool, last: RetentionRun | None) -> Iterator[Line]:
