@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -25,6 +26,9 @@ from engine.wakes.values import LIVE, Booked, CancelResult, IssuedApproval, Wake
 
 PAGE = 100
 LONGEST_TITLE = 80
+
+_PLACE = re.compile(r"(-?[0-9]{1,18}):([0-9]{1,18})", re.ASCII)
+_HALF_OF_A_PAIR = re.compile(r"[\ud800-\udfff]")
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -192,10 +196,10 @@ class AgentTools:
     async def _list_wakes(self, arguments: Arguments, call_id: str) -> ToolAnswer:
         after = None
         if "after" in arguments:
-            due, _, order = str(arguments["after"]).partition(":")
-            if not (due.lstrip("-").isdecimal() and order.isdecimal()):
+            named = _PLACE.fullmatch(arguments["after"])
+            if named is None:
                 raise InvalidValue("after is not a place in the list.", do="Give what the last page said.")
-            after = (int(due), int(order))
+            after = (int(named[1]), int(named[2]))
         found = await self._alarm.list_wakes(
             self._identity.workspace, session=self._identity.session, states=LIVE, after=after, limit=PAGE
         )
@@ -259,6 +263,8 @@ def _require_arguments(name: str, arguments: Arguments) -> None:
         allowed = (str, int) if isinstance(kinds, list) else (str,)
         if not isinstance(value, allowed) or isinstance(value, bool):
             raise InvalidValue(f"{argument} is of the wrong type.", do=f"Give {kinds}.")
+        if isinstance(value, str) and _HALF_OF_A_PAIR.search(value):
+            raise InvalidValue(f"{argument} holds half of a surrogate pair.", do="Give whole characters.")
     for argument in schema["required"]:
         if argument not in arguments:
             raise InvalidValue(f"{name} needs {argument!r}.")

@@ -236,6 +236,20 @@ async def test_lists_over_all_workspaces_can_be_searched_and_bounded_by_time(wor
     assert await found(workspace="v", states=OPEN, after=place((await alarm.list_wakes())[0])) == [watch.id]
 
 
+async def test_a_title_that_is_no_text_hides_no_other_wake_from_the_list(world: World) -> None:
+    """An intent may hold half of a surrogate pair, and comes back as it was; a list says that it cannot be shown."""
+    alarm = world.make()
+    odd = await world.book(alarm, in_="1m", intent={"title": "half \ud800"})
+    await world.book(alarm, in_="2m", intent={"title": "Grüße 😀"})
+    odd_title, plain = [wake.title for wake in await alarm.list_wakes("w")]
+    assert odd_title is not None
+    assert odd_title.startswith("half \ufffd")
+    assert plain == "Grüße 😀"
+    wake = await alarm.get(odd.id)
+    assert wake is not None
+    assert wake.intent == {"title": "half \ud800"}
+
+
 async def test_ended_wakes_are_listed_by_their_end_the_latest_first(world: World) -> None:
     alarm = world.make()
     booked = [

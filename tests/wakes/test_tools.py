@@ -79,6 +79,12 @@ async def test_s44_keys_of_two_sessions_cannot_meet(world: World) -> None:
     assert first.data["id"] != second.data["id"]
 
 
+@pytest.mark.parametrize("after", ["--5:1", f"{'9' * 5_000}:1", "5", ":", "\u0663:\u0663", "5:1\n"])
+async def test_s46_what_is_no_place_in_the_list_is_an_answer_with_a_reason(world: World, after: str) -> None:
+    answer = await tools(world).call("list_wakes", {"after": after}, "c")
+    assert (answer.ok, answer.reason) == (False, "invalid_value")
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -96,6 +102,7 @@ async def test_s44_keys_of_two_sessions_cannot_meet(world: World) -> None:
         ({"cron": "0 0 31 2 *", "message": "m"}, "invalid_value"),
         ({"every": "0s", "message": "m"}, "invalid_value"),
         ({"every": "1ms", "message": "m"}, "min_interval"),
+        ({"when": "+1h", "message": "half \ud800"}, "invalid_value"),
         ("when", "invalid_value"),
     ],
     ids=str,

@@ -122,8 +122,10 @@ def wake_of(row: sqlite3.Row) -> Wake:
 SUMMARY_COLUMNS = (
     "seq, id, workspace, session, trigger, kind, lane, event_key, state, waiting, expired, due_at, expires_at,"
     " armed_at, attempts, late_ms, missed, last_error, recurrence, series, created_by_kind, created_by, created_at,"
-    " ended_at, CASE json_type(intent, '$.title') WHEN 'text' THEN json_extract(intent, '$.title') END AS title"
+    " ended_at, CASE json_type(intent, '$.title') WHEN 'text' THEN CAST(json_extract(intent, '$.title') AS BLOB) END"
+    " AS title"
 )
+"""The title comes as bytes: an intent may hold half of a surrogate pair, which is no text to the database."""
 
 
 def summary_of(row: sqlite3.Row) -> WakeSummary:
@@ -135,7 +137,7 @@ def summary_of(row: sqlite3.Row) -> WakeSummary:
         session=row["session"],
         trigger=Trigger(row["trigger"]),
         kind=row["kind"],
-        title=row["title"],
+        title=None if row["title"] is None else row["title"].decode("utf-8", "replace"),
         lane=row["lane"],
         event_key=row["event_key"],
         state=WakeState(row["state"]),
