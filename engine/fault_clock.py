@@ -19,9 +19,9 @@ from itertools import accumulate
 from pathlib import Path
 
 from engine.clock import Clock, SystemClock
+from engine.durations import parse_duration
 from engine.errors import InvalidValue
 from engine.instants import Instant
-from engine.interfaces.durations import parse_duration
 
 _LINE = re.compile(r"(\S+)\s+(step|suspend|elapsed)\s+([+-]?)(\S+)", re.ASCII)
 

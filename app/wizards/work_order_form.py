@@ -26,8 +26,8 @@ from app.widgets import button, check_box, column, row
 from app.wizards.arguments_edit import ArgumentsEdit
 from app.wizards.environment_table import EnvironmentTable
 from app.wizards.fields import FieldGrid, lines_of
+from engine.durations import format_duration, format_size
 from engine.errors import InvalidWorkOrder
-from engine.interfaces.durations import format_duration, format_size
 from engine.interfaces.work_order_file import Problem, parse_work_order
 from engine.work_order import (
     DEFAULT_OUTPUT_LIMIT_BYTES,

@@ -30,6 +30,7 @@ from engine.backup import (
 from engine.backup.schedule import BackupSchedule
 from engine.backup.watch import watched
 from engine.clock import SystemClock
+from engine.durations import format_duration, parse_duration
 from engine.errors import BackupNotGood, InvalidValue
 from engine.instants import format_instant
 from engine.interfaces.channel_client import EngineClient
@@ -38,7 +39,6 @@ from engine.interfaces.cli_common import NeededReason, ReasonOption, command
 from engine.interfaces.cli_output import at, heading, shown, table
 from engine.interfaces.cli_progress import progress_bar
 from engine.interfaces.cli_session import Session
-from engine.interfaces.durations import format_duration, parse_duration
 from engine.interfaces.rights import Right, require_right
 
 T = TypeVar("T")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from engine.durations import format_duration, parse_duration
 from engine.errors import InvalidValue
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.channel_methods import MOST_ROWS
@@ -15,7 +16,6 @@ from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import NeededReason, command
 from engine.interfaces.cli_output import at, heading, shown, table, word
 from engine.interfaces.cli_session import Session
-from engine.interfaces.durations import format_duration, parse_duration
 from engine.views.budgets import LimitChange, ScopeRow, ScopeView, limits_mean
 from engine.work_order import BudgetLimits
 

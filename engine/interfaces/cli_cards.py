@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.dispatch.display import command_line, length_in_words, visible_text
+from engine.durations import format_duration, format_size
 from engine.instants import Instant
 from engine.interfaces.cli_output import age, at, heading, shown, shown_lines, table, word
-from engine.interfaces.durations import format_duration, format_size
 from engine.scheduling.gates import Gate
 from engine.states import ApprovalState, AttemptState
 from engine.views.values import (

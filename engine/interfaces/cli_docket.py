@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from engine.control.downtime import QuietKind
+from engine.durations import format_duration
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.channel_methods import MOST_ROWS
 from engine.interfaces.cli_cards import Line
@@ -17,7 +18,6 @@ from engine.interfaces.cli_common import NeededReason, command
 from engine.interfaces.cli_output import NOBODY_WORKS, at, heading, shown, table
 from engine.interfaces.cli_session import Session
 from engine.interfaces.cli_wakes import SHORTEST_NAME, find_id
-from engine.interfaces.durations import format_duration
 from engine.states import HoldKind
 from engine.views.docket import Docket, DueItem
 from engine.wakes import CatchUp

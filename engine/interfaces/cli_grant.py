@@ -11,6 +11,7 @@ from rich.text import Text
 from engine.clock import SystemClock
 from engine.dispatch.grant_terms import coverage, make_terms
 from engine.dispatch.plan import plan_from_json
+from engine.durations import parse_duration
 from engine.errors import InvalidValue, NotFound
 from engine.instants import Instant
 from engine.interfaces.channel_client import EngineClient
@@ -21,7 +22,6 @@ from engine.interfaces.cli_deciding import Asked, read_seal_prefix, require_seal
 from engine.interfaces.cli_names import find_approval
 from engine.interfaces.cli_output import age, at, heading, shown, table, word
 from engine.interfaces.cli_session import Session
-from engine.interfaces.durations import parse_duration
 from engine.states import ApprovalState, GrantState
 from engine.views.grants import GrantRow, GrantView
 from engine.views.values import ApprovalCard

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from engine.durations import format_duration, parse_duration
 from engine.errors import InvalidValue
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.cli_cards import Line
@@ -17,7 +18,6 @@ from engine.interfaces.cli_common import command
 from engine.interfaces.cli_output import at, heading
 from engine.interfaces.cli_progress import progress_bar
 from engine.interfaces.cli_session import Session
-from engine.interfaces.durations import format_duration, parse_duration
 from engine.interfaces.rights import Right, require_right
 from engine.retention import SUGGESTED, Preview, Progress, RetentionRun, RetentionSettings
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from engine.durations import format_duration
 from engine.errors import InvalidValue
 from engine.instants import Instant, parse_instant
 from engine.interfaces.channel_client import EngineClient
@@ -18,7 +19,6 @@ from engine.interfaces.cli_common import KeyOption, NeededReason, command
 from engine.interfaces.cli_output import NOBODY_WORKS, at, heading, shown, table
 from engine.interfaces.cli_session import Session
 from engine.interfaces.cli_wakes import SHORTEST_NAME, find_id
-from engine.interfaces.durations import format_duration
 from engine.interfaces.work_order_file import read_work_order, to_toml
 from engine.views.schedules import ScheduleRow, ScheduleView
 from engine.wakes import CatchUp, Occurrence, SeriesState

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from engine.clock import SystemClock
 from engine.control.alarm import OWN_KINDS
+from engine.durations import format_duration
 from engine.errors import InvalidValue, NotFound, Refused, WrongState
 from engine.instants import Instant
 from engine.interfaces.channel_client import EngineClient
@@ -19,7 +20,6 @@ from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import NeededReason, command
 from engine.interfaces.cli_output import at, heading, shown, shown_lines, table
 from engine.interfaces.cli_session import Session
-from engine.interfaces.durations import format_duration
 from engine.wakes import CancelResult, Step, Waiting, Wake, WakeState, WakeSummary
 from engine.wakes.values import OPEN
 

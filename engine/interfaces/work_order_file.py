@@ -21,9 +21,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from engine.dispatch.display import visible_text
+from engine.durations import LONGEST_MS, format_duration, format_size
 from engine.errors import InvalidWorkOrder, NotFound
 from engine.instants import format_instant
-from engine.interfaces.durations import LONGEST_MS, format_duration, format_size
 from engine.interfaces.positions import (
     DEEPEST,
     KeyPath,

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
+from engine.durations import parse_duration, parse_size
 from engine.errors import OutsideWorkspace, PraxisError
 from engine.instants import Instant, parse_instant
-from engine.interfaces.durations import parse_duration, parse_size
 from engine.work_order import DEFAULT_APPROVAL_LIFE_MS, DEFAULT_OUTPUT_LIMIT_BYTES, DEFAULT_TIME_LIMIT_MS
 from engine.workspace.containment import parts_of
 

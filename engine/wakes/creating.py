@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.durations import format_duration
 from engine.errors import InvalidValue
 from engine.ids import new_id
 from engine.instants import LATEST, Instant, format_instant
@@ -12,7 +13,7 @@ from engine.wakes.series import SeriesRules, rule_text
 from engine.wakes.settings import Budgets, WakeSettings
 from engine.wakes.steps import record_step
 from engine.wakes.store import Transaction, WakeStore
-from engine.wakes.times import HOUR_MS, duration_text
+from engine.wakes.times import HOUR_MS
 from engine.wakes.values import Booked, NewWake, Origin, Series, SeriesState, Trigger, Wake, WakeState
 
 
@@ -116,7 +117,7 @@ class Creating:
             if due_at - now < least:
                 raise WakeRefused(
                     Reason.MIN_INTERVAL,
-                    f"A wake made by a sink is due {duration_text(least)} later at the earliest.",
+                    f"A wake made by a sink is due {format_duration(least)} later at the earliest.",
                     do="Give a later time.",
                     limit=least,
                 )
@@ -192,7 +193,7 @@ class Creating:
         if rule.shortest_period() < least:
             raise WakeRefused(
                 Reason.MIN_INTERVAL,
-                f"Occurrences of a series are {duration_text(least)} apart at the least.",
+                f"Occurrences of a series are {format_duration(least)} apart at the least.",
                 do="Give a longer period.",
                 limit=least,
             )
@@ -274,7 +275,7 @@ class Creating:
     def _horizon(self, what: str, limit: int) -> WakeRefused:
         return WakeRefused(
             Reason.HORIZON,
-            f"The {what} is more than {duration_text(limit)} ahead.",
+            f"The {what} is more than {format_duration(limit)} ahead.",
             do="Give an earlier one.",
             limit=limit,
         )

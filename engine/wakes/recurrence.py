@@ -26,9 +26,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from engine.durations import format_duration
 from engine.errors import InvalidValue
 from engine.instants import EARLIEST, LATEST, Instant, format_instant
-from engine.wakes.times import duration_text
 
 YEARS_SEARCHED = 50
 """An expression that matches no day within so many years matches never."""
@@ -116,7 +116,7 @@ class Every:
         return {"every": self.period_ms, "anchor": self.anchor}
 
     def __str__(self) -> str:
-        return f"every {duration_text(self.period_ms)}"
+        return f"every {format_duration(self.period_ms)}"
 
 
 class Cron:

@@ -11,6 +11,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
+from engine.durations import read_duration
 from engine.errors import InvalidValue
 from engine.instants import Instant, format_instant, parse_instant, require_instant
 
@@ -24,13 +25,9 @@ SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
-LONGEST_MS = 3_660 * DAY_MS
-"""Ten years: a longer duration is a mistake."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", SECOND_MS), ("ms", 1))
-_DURATION = re.compile("".join(rf"(?:([0-9]{{1,12}}){unit})?" for unit, _ in _UNITS), re.ASCII)
 _TOOL_TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(:\d{2})?(?:\.(\d{1,3}))?(Z|[+-]\d{2}:\d{2})", re.ASCII
 )
@@ -55,12 +52,9 @@ def absolute(value: object, name: str) -> Instant:
 
 def duration(value: object, name: str) -> int:
     """Turn a duration into whole milliseconds; ``name`` is the field that a refusal names."""
-    total: object = value
-    if isinstance(value, str):
-        match = _DURATION.fullmatch(value)
-        parts = match.groups() if match else ()
-        total = sum(int(part or 0) * size for part, (_, size) in zip(parts, _UNITS, strict=False))
-    if type(total) is not int or not 0 < total <= LONGEST_MS:
+    spaced = isinstance(value, str) and value.split() != [value]
+    total = None if spaced else read_duration(value)
+    if total is None:
         raise InvalidValue(
             f"{name} {value!r} is not a duration.",
             do="Write it like 90s, 12h, 3d or 1h30m, or as whole milliseconds: above zero, at most ten years.",
@@ -96,12 +90,3 @@ def tool_time(value: object, now: Instant) -> tuple[Instant | None, int | None]:
         do="Write +3d, an ISO time with its offset such as 2026-03-01T10:00:00+01:00, or epoch milliseconds."
         f" It is {format_instant(now)} now.",
     )
-
-
-def duration_text(milliseconds: int) -> str:
-    """Write whole milliseconds as the shortest exact text, such as ``1h30m``."""
-    text, rest = "", milliseconds
-    for unit, size in _UNITS:
-        count, rest = divmod(rest, size)
-        text += f"{count}{unit}" if count else ""
-    return text or "0ms"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.durations import LONGEST_MS
 from engine.errors import InvalidWorkOrder, NotFound
 from engine.instants import EARLIEST, LATEST
-from engine.interfaces.durations import LONGEST_MS
 from engine.interfaces.work_order_file import (
     LARGEST_FILE,
     parse_work_order,

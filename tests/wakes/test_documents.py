@@ -17,11 +17,12 @@ import pytest
 import engine.wakes
 from engine.actors import Actor, ActorKind
 from engine.clock import SystemClock
+from engine.durations import format_duration
 from engine.errors import InvalidValue
 from engine.storage import Storage
 from engine.wakes import AlarmClock, Budgets, WakeSettings, WakeState, external, in_transaction
 from engine.wakes.sqlite import SqliteWakeStore
-from engine.wakes.times import duration, duration_text
+from engine.wakes.times import duration
 from tests.conformance.world import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,10 +123,10 @@ def test_s57_figures_in_the_guide_are_those_of_the_code() -> None:
 
 def test_the_defaults_are_those_of_the_specification() -> None:
     settings, budgets = WakeSettings(), Budgets()
-    assert duration_text(settings.lease_ms) == "30s"
+    assert format_duration(settings.lease_ms) == "30s"
     assert (settings.max_attempts, settings.concurrency, settings.sweep_ms) == (10, 16, 1_000)
     assert (budgets.live, budgets.creations_per_hour, budgets.depth) == (1_000, 240, 5)
-    assert duration_text(budgets.horizon_ms) == "90d"
+    assert format_duration(budgets.horizon_ms) == "90d"
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, float("nan"), "1"])

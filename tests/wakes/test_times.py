@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.durations import LONGEST_MS, format_duration
 from engine.errors import InvalidValue
 from engine.instants import EARLIEST, LATEST, format_instant
-from engine.wakes.times import LONGEST_MS, absolute, duration, duration_text, tool_time
+from engine.wakes.times import absolute, duration, tool_time
 
 NOW = 1_788_998_400_000
 
 
 @given(st.integers(1, LONGEST_MS))
 def test_durations_come_back_from_their_text(milliseconds: int) -> None:
-    assert duration(duration_text(milliseconds), "in_") == milliseconds
+    assert duration(format_duration(milliseconds), "in_") == milliseconds
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from app.session import Session
 from app.theme import Text, Tone
 from app.widgets import Question, SectionLabel, check_box, duration_text, label, number, opened
 from engine.dispatch.soundness import LARGEST_AMOUNT, LONGEST_LINE
+from engine.durations import format_duration, parse_duration
 from engine.errors import InvalidValue
-from engine.interfaces.durations import format_duration, parse_duration
 from engine.views.budgets import ScopeRow, ScopeView, limits_mean
 from engine.work_order import BudgetLimits
 

@@ -29,8 +29,8 @@ from app.widgets import (
 )
 from engine.control.decisions import Finding
 from engine.control.proofs import MOST_PROOFS, Proof
+from engine.durations import format_duration, parse_duration
 from engine.errors import InvalidValue
-from engine.interfaces.durations import format_duration, parse_duration
 from engine.views.unknown import UnknownView
 
 _TITLES = {

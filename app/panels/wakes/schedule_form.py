@@ -25,9 +25,9 @@ from app.panels.words import folder_name, order_name
 from app.theme import Text
 from app.widgets import ElidedLabel, Times, Zone, button, column, label, row, spoken
 from app.wizards.fields import CalmSpinBox, FieldGrid
+from engine.durations import format_duration
 from engine.instants import LATEST, Instant
 from engine.wakes import CatchUp
-from engine.wakes.times import duration_text
 from engine.work_order import WorkOrderSpec
 
 PATTERNS: tuple[tuple[str, str], ...] = (
@@ -385,7 +385,7 @@ class ScheduleForm(FieldGrid):
             period, anchor = rule["every"], rule["anchor"]
             assert isinstance(period, int)
             assert isinstance(anchor, int)
-            self._grid_every, self._grid_start = duration_text(period), anchor
+            self._grid_every, self._grid_start = format_duration(period), anchor
             self._every.setText(self._grid_every)
         self._missed.button(self._policies.index(catch_up)).setChecked(True)
         if until is not None and until < LATEST:

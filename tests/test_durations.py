@@ -2,14 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import InvalidValue
-from engine.interfaces.durations import (
+from engine.durations import (
     LONGEST_MS,
     format_duration,
     format_size,
     parse_duration,
     parse_size,
 )
+from engine.errors import InvalidValue
 
 
 @pytest.mark.parametrize(

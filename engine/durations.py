@@ -18,17 +18,23 @@ _SIZES = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
 _SIZE = re.compile(r"([0-9]{1,16})\s*(GiB|MiB|KiB|B)", re.ASCII)
 
 
-def parse_duration(value: object) -> int:
-    """Turn ``90s``, ``5m``, ``1h30m``, ``250ms`` or a whole number of ms into ms; `InvalidValue` otherwise.
+def read_duration(value: object) -> int | None:
+    """Turn ``90s``, ``5m``, ``1h30m``, ``250ms`` or a whole number of ms into ms; None for anything else.
 
-    Zero, negatives, fractions, bools and more than ten years are refused.
+    Zero, negatives, fractions, bools and more than ten years are None; spaces between the parts are not.
     """
     total: object = value
     if isinstance(value, str):
         match = _DURATION.fullmatch(value.strip())
         parts = match.groups() if match else ()
         total = sum(int(part or 0) * size for part, (_, size) in zip(parts, _UNITS, strict=False))
-    if type(total) is not int or not 0 < total <= LONGEST_MS:
+    return total if type(total) is int and 0 < total <= LONGEST_MS else None
+
+
+def parse_duration(value: object) -> int:
+    """Turn a duration as `read_duration` takes it into ms; `InvalidValue` for anything else."""
+    total = read_duration(value)
+    if total is None:
         raise InvalidValue(
             f"{_short(value)} is no duration.",
             do="write it like 90s, 5m or 1h30m, or as whole milliseconds, above zero and up to ten years",
