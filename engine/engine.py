@@ -261,6 +261,7 @@ class Engine:
         await self._storage.write(set_notice_time, self.settings.expiry_notice_ms, control=True)
         epoch = await self._coordinator.take_over()
         self.begun = True
+        await asyncio.to_thread(self._blobs.clear_incoming)
         await leftovers.lock_abandoned_lanes(self._storage, epoch, self.clock)
         await self._clock_keeper.look()
         await self._worker.register(epoch)

@@ -153,12 +153,16 @@ class BlobStore:
         return True
 
     def clear_incoming(self) -> int:
-        """Remove what a crash left half-written; give how many files. Only the owner calls it, at its start."""
+        """Remove what a crash left half-written; give how many files. Only the owner calls it, at its start.
+
+        A file that somebody else has open stays until the next start.
+        """
         count = 0
         if self._incoming.is_dir():
             for path in self._incoming.iterdir():
-                path.unlink()
-                count += 1
+                with suppress(OSError):
+                    path.unlink()
+                    count += 1
         return count
 
     def _write(self, source: BinaryIO, temporary: Path) -> Blob:

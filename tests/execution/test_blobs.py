@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from engine import files
+from engine.engine import Engine
 from engine.errors import DiskFault, DiskFull, FolderNotUsable, InvalidValue, NotFound
 from engine.execution import blobs
 from engine.execution.blobs import Blob, BlobState, BlobStore
@@ -199,6 +200,14 @@ def test_what_a_crash_left_is_cleared(store: BlobStore, tmp_path: Path) -> None:
     (tmp_path / "blobs" / "incoming" / "half").write_bytes(b"ha")
     assert store.clear_incoming() == 1
     assert all_files(store) == [store.path(blob.sha256)]
+
+
+async def test_an_engine_that_begins_clears_what_a_crash_left(tmp_path: Path) -> None:
+    half = tmp_path / "blobs" / "incoming" / "half"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(b"ha")
+    await (await Engine.open(tmp_path, automatic=False)).close()
+    assert not half.exists()
 
 
 def test_many_threads_keep_the_same_and_other_contents(store: BlobStore) -> None:
