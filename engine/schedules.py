@@ -18,7 +18,7 @@ from engine.policy import Authorize
 from engine.storage import Storage
 from engine.views import schedules as schedules_view
 from engine.views.schedules import KEY_PREFIX, SCHEDULES, SUBMIT_KIND, ScheduleRow, ScheduleView
-from engine.wakes import AlarmClock, CancelResult, CatchUp, Occurrence, Wake, external
+from engine.wakes import AlarmClock, CancelResult, CatchUp, Occurrence, SeriesState, Wake, external
 from engine.wakes.recurrence import Every
 from engine.wakes.recurrence import cron as cron_rule
 from engine.wakes.times import duration
@@ -213,8 +213,13 @@ class Schedules:
         return {"title": spec.title, "work_order": spec.to_json()}
 
     async def _fire(self, wake: Wake) -> None:
-        """Submit the work order of an occurrence, as often as it takes: its key makes it one."""
+        """Submit the work order of an occurrence, as often as it takes: its key makes it one.
+
+        An occurrence that failed while its schedule was cancelled comes back here, and submits nothing any more.
+        """
         assert wake.due_at is not None
+        if wake.series is not None and (await self.show(wake.series)).row.state is SeriesState.CANCELLED:
+            return
         key = f"{KEY_PREFIX}{wake.series or wake.id}:{format_instant(wake.due_at)}"
         await self._submit(work_order_from_json(wake.intent["work_order"]), wake.created_by, key=key)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from engine.actors import Actor
+from engine.actors import Actor, ActorKind
 from engine.dispatch.approvals import Sealed
 from engine.dispatch.budgets import create_scope, project_scope
 from engine.dispatch.grants import ask
@@ -18,16 +18,30 @@ from engine.storage import Rx, Subject, Tx
 from engine.work_order import WorkOrderSpec, work_order_from_json
 
 
+def _own_key(actor: Actor, key: str | None) -> str | None:
+    """The form in which a request key is stored: a person's as given, any other with whose it is."""
+    if key is None or actor.kind is ActorKind.PERSON:
+        return key
+    return json.dumps([actor.kind, actor.name, key])
+
+
 def create_work_order(
     tx: Tx, spec: WorkOrderSpec, lane: str, sealed: Sealed, actor: Actor, key: str | None, *, now: Instant
 ) -> str:
     """Add a work order with its scope, its IMPLEMENT task and the request for its approval; return its id.
 
     ``lane`` is the workspace's canonical path. A repeat with the same ``key`` returns the first one's id;
-    `InvalidValue` if that one asked for something else.
+    `InvalidValue` if that one asked for something else. Keys of agents and scripts are their own: two of them may
+    use the same one, and neither learns of the other's work order by it.
     """
-    written = json.dumps(spec.to_json())
-    known = tx.one("SELECT id, number, spec FROM work_order WHERE request_key = ?", (key,))
+    written, own_key = json.dumps(spec.to_json()), _own_key(actor, key)
+    # Before keys were their requester's own, they were stored as given.
+    known = tx.one(
+        """SELECT id, number, spec FROM work_order WHERE request_key = ?
+           UNION ALL SELECT id, number, spec FROM work_order
+             WHERE request_key = ? AND requested_by_kind = ? AND requested_by = ? LIMIT 1""",
+        (own_key, key, actor.kind, actor.name),
+    )
     if known is not None:
         if known["spec"] != written:
             raise InvalidValue(
@@ -58,7 +72,7 @@ def create_work_order(
             spec.correction.max_corrections,
             actor.kind,
             actor.name,
-            key,
+            own_key,
             now,
             now,
         ),

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.actors import Actor
+from engine.actors import Actor, ActorKind
 from engine.control.decisions import Finding
 from engine.control.holds import WHOLE_ENGINE, Node
 from engine.engine import Engine
-from engine.errors import InvalidWorkOrder, Unauthorized
+from engine.errors import InvalidValue, InvalidWorkOrder, Unauthorized
 from engine.execution.blobs import BlobState
 from engine.settings import EngineSettings
 from engine.states import AttemptState, NodeKind, WorkOrderState
+from engine.storage import Tx
 from engine.work_order import CommandSpec, WorkOrderSpec
 from tests.conftest import python_command
 
@@ -198,6 +199,32 @@ async def test_submitting_twice_with_one_key_is_one_order(
     first = await engine.submit(work_order(), agent, key="call-1")
     assert (await engine.submit(work_order(), agent, key="call-1")).id == first.id
     assert len(await engine.work_orders()) == 1
+
+
+async def test_e92_a_key_that_another_agent_used_too_is_an_agents_own(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], agent: Actor, actor: Actor
+) -> None:
+    """Neither is given the other's work order by it, and neither learns that there is one."""
+    other, script = Actor(ActorKind.AGENT, "another"), Actor(ActorKind.SCRIPT, agent.name)
+    rows = [await engine.submit(work_order(), one, key="1") for one in (agent, other, script, actor)]
+    assert len({row.id for row in rows}) == 4
+    assert [row.requested_by for row in rows] == [agent, other, script, actor]
+    assert (await engine.submit(work_order(), other, key="1")).id == rows[1].id
+    with pytest.raises(InvalidValue, match=f"WO-{rows[1].number}"):
+        await engine.submit(work_order("print('something else')"), other, key="1")
+
+
+async def test_e92_a_key_stored_before_keys_were_an_agents_own_is_still_known(
+    engine: Engine, work_order: Callable[..., WorkOrderSpec], agent: Actor
+) -> None:
+    def as_it_was(tx: Tx, *, now: int) -> None:
+        tx.run("UPDATE work_order SET request_key = 'call-1'")
+
+    first = await engine.submit(work_order(), agent, key="call-1")
+    await engine._storage.write(as_it_was)
+    assert (await engine.submit(work_order(), agent, key="call-1")).id == first.id
+    other = Actor(ActorKind.AGENT, "another")
+    assert (await engine.submit(work_order(), other, key="call-1")).id != first.id
 
 
 async def test_a_drifted_validation_is_asked_once_more_and_then_runs(

@@ -89,6 +89,30 @@ async def test_an_occurrence_that_is_tried_again_makes_no_second_work_order(
     assert (await engine.schedules.listed())[0].failing == 0
 
 
+async def test_an_occurrence_that_failed_while_its_schedule_was_cancelled_submits_nothing_later(
+    engine: Engine, clock: ManualClock, actor: Actor, work_order: Callable[..., Any], caplog: Any
+) -> None:
+    row = await engine.schedules.add(work_order(), actor, every="1h")
+    real, begun, cancelled = engine.schedules._submit, asyncio.Event(), asyncio.Event()
+
+    async def fail_late(*given: Any, **named: Any) -> None:
+        begun.set()
+        await cancelled.wait()
+        raise OSError("the workspace is away")
+
+    engine.schedules._submit = fail_late
+    clock.advance(HOUR)
+    with caplog.at_level("WARNING"):
+        firing = asyncio.create_task(engine.reconcile_once())
+        await asyncio.wait_for(begun.wait(), 10)
+        await engine.schedules.cancel(row.id, actor, reason="no more")
+        cancelled.set()
+        await firing
+    engine.schedules._submit = real
+    await until(engine, clock, clock.now() + 2 * HOUR, 10 * MINUTE)
+    assert await submitted(engine) == []
+
+
 async def test_days_on_which_the_clocks_change(
     engine: Engine, clock: ManualClock, actor: Actor, work_order: Callable[..., Any]
 ) -> None:
