@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.session import Session
-from app.widgets import Question, Report, ask_save_file, button, number, opened, with_progress
+from app.widgets import Question, Report, ask_save_file, number, opened, with_progress
 from engine.interfaces.journal_export import ExportForm, Filtered, export_file
 from engine.views.journal import ALL, JournalFilter
 
@@ -55,12 +53,6 @@ async def _write(
 
 async def _say_done(window: QWidget, target: Path, rows: int) -> None:
     dialog = Question(window, "The journal is exported", f"{number(rows)} rows are in {target}")
-    show = button(
-        "Show in folder",
-        "Open the folder of the file",
-        lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(target.parent))),
-        parent=dialog,
-    )
-    dialog.add_aside(show)
+    dialog.add_show_in_folder(target, "file")
     dialog.add_back("Close").setFocus()
     await opened(dialog)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.session import Selection, Session
-from app.widgets import Question, ask_save_file, button, opened
+from app.widgets import Question, ask_save_file, opened
 from engine.errors import InvalidValue
 from engine.interfaces.receipts import make_receipt, receipt_digest, write_receipt
 from engine.states import NodeKind
@@ -43,12 +41,6 @@ def _work_order(selection: Selection) -> str:
 async def _say_done(window: QWidget, name: str, target: Path, digest: str) -> None:
     text = f"It is in {target}. Its digest is {digest}. praxis verify-receipt checks it on any machine."
     dialog = Question(window, f"The receipt of {name} is exported", text)
-    show = button(
-        "Show in folder",
-        "Open the folder of the file",
-        lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(target.parent))),
-        parent=dialog,
-    )
-    dialog.add_aside(show)
+    dialog.add_show_in_folder(target, "file")
     dialog.add_back("Close").setFocus()
     await opened(dialog)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
@@ -116,6 +116,17 @@ class Question(QDialog):
     def add_aside(self, widget: QWidget) -> None:
         """Put something at the lower left."""
         self._buttons.insertWidget(0, widget)
+
+    def add_show_in_folder(self, path: Path, what: str) -> None:
+        """Put a button at the lower left that opens the folder of a file; ``what`` is the word for it."""
+        self.add_aside(
+            button(
+                "Show in folder",
+                f"Open the folder of the {what}",
+                lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent))),
+                parent=self,
+            )
+        )
 
 
 async def confirm(

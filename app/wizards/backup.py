@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
@@ -255,14 +253,7 @@ async def _finish(dialog: Question, problems: Sequence[str], path: Path) -> None
         dialog.body.addWidget(said)
     if len(problems) > 10:
         dialog.body.addWidget(label(f"… and {len(problems) - 10} more", muted=True, parent=dialog))
-    dialog.add_aside(
-        button(
-            "Show in folder",
-            "Open the folder of the backup",
-            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent))),
-            parent=dialog,
-        )
-    )
+    dialog.add_show_in_folder(path, "backup")
     dialog.setMinimumWidth(560)
     dialog.add_back("Close").setFocus()
     await opened(dialog)

@@ -130,19 +130,23 @@ async def test_while_another_card_is_read_nothing_can_be_approved(desk: MakeDesk
     await one.settle()
 
 
+async def becomes_active(view: QWidget, active: bool) -> None:
+    """Wait until the window system has told the view so."""
+    while view.isActiveWindow() is not active:
+        await asyncio.sleep(0.001)
+
+
 async def test_b007_the_click_that_activates_the_window_does_nothing_else(desk: MakeDesk) -> None:
     one = await desk(cards(2))
     await one.look_to_the_end()
     cover = QWidget()
     cover.show()
     cover.activateWindow()
-    await asyncio.sleep(0.05)
-    assert not one.view.isActiveWindow()
+    await becomes_active(one.view, False)
     one.click(Act.APPROVE)
     QTest.mouseClick(one.list.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(40, 100))
     one.view.activateWindow()
-    await asyncio.sleep(0.05)
-    assert one.view.isActiveWindow()
+    await becomes_active(one.view, True)
     one.click(Act.APPROVE)
     await one.settle()
     assert one.commands() == []
@@ -159,7 +163,7 @@ async def test_look_time_stops_while_the_window_is_behind_another(desk: MakeDesk
     cover = QWidget()
     cover.show()
     cover.activateWindow()
-    await asyncio.sleep(0.05)
+    await becomes_active(one.view, False)
     before = one.view._guard.look_ms
     one.clock.advance(60_000)
     assert one.view._guard.look_ms == before
