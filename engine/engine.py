@@ -19,9 +19,7 @@ from typing import TypeVar
 from engine.actors import Actor
 from engine.backup.aftermath import acknowledge_restore
 from engine.backup.backups import Backups
-from engine.backup.rehearsing import Rehearsal
 from engine.backup.schedule import BackupSchedule, ScheduledBackups, read_schedule
-from engine.backup.taking import Backup
 from engine.budgeting import Budgets
 from engine.clock import Clock, SystemClock
 from engine.clock_watch import WatchedClock
@@ -554,14 +552,6 @@ class Engine:
         """Let work begin again after a restore: a person has looked at what it left (E-82)."""
         self._authorize(actor, "resume")
         await self._write(acknowledge_restore, actor, reason)
-
-    async def back_up(self, actor: Actor, *, place: Path | None = None) -> Backup:
-        """Make a backup below ``place`` while the engine works; see `backups` for progress and the rest."""
-        return await self.backups.back_up(actor, place=place)
-
-    async def rehearse(self, path: Path, actor: Actor) -> Rehearsal:
-        """Restore a backup into a scratch folder; if nothing is wrong it is proven; see `backups`."""
-        return await self.backups.rehearse(path, actor)
 
     async def schedule_backups(self, schedule: BackupSchedule | None, actor: Actor) -> None:
         """Have backups made by themselves, the first at once, or end that with None (E-83)."""

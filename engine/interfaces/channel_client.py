@@ -409,12 +409,12 @@ class EngineClient:
 
     async def back_up(self, *, place: Path | None = None) -> Backup:
         """Make a backup below ``place``."""
-        result: Backup = await self._call("back_up", place=place)
+        result: Backup = await self._call("backups.back_up", place=place)
         return result
 
     async def rehearse(self, path: Path) -> Rehearsal:
         """Restore a backup into a scratch folder of the owner and say what came out."""
-        result: Rehearsal = await self._call("rehearse", path=path)
+        result: Rehearsal = await self._call("backups.rehearse", path=path)
         return result
 
     async def schedule_backups(self, schedule: BackupSchedule | None) -> None:

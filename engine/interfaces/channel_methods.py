@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 from engine.actors import Actor, ActorKind
+from engine.backup.backups import Backups
 from engine.budgeting import Budgets
 from engine.control.agents import Agents
 from engine.engine import Engine
@@ -125,8 +126,6 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.reconcile, Right.DECIDE, _SEALING_SECONDS),
         _method(Engine.replan, Right.DECIDE, _SEALING_SECONDS),
         _method(Engine.acknowledge_restore, Right.DECIDE),
-        _method(Engine.back_up, Right.DECIDE, _READING_EVERYTHING_SECONDS),
-        _method(Engine.rehearse, Right.DECIDE, _READING_EVERYTHING_SECONDS),
         _method(Engine.schedule_backups, Right.DECIDE),
         _method(Engine.backup_schedule, Right.LOOK),
         _method(Engine.status, Right.LOOK),
@@ -147,6 +146,12 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.explain, Right.LOOK),
         _method(Engine.journal, Right.LOOK),
         _method(Engine.verify_journal, Right.LOOK, _READING_EVERYTHING_SECONDS, without="progress"),
+        _method(
+            Backups.back_up, Right.DECIDE, _READING_EVERYTHING_SECONDS, without="progress", part="backups"
+        ),
+        _method(
+            Backups.rehearse, Right.DECIDE, _READING_EVERYTHING_SECONDS, without="progress", part="backups"
+        ),
         _method(Agents.add, Right.DECIDE, part="agents"),
         _method(Agents.revoke, Right.DECIDE, part="agents"),
         _method(Agents.listed, Right.DECIDE, part="agents"),

@@ -105,7 +105,7 @@ async def test_a_cancelled_call_waits_until_all_is_cleaned_up(engine: Engine, ac
 async def test_only_a_person_backs_up(engine: Engine, agent: Actor) -> None:
     """A backup holds the key of the sealed secrets."""
     with pytest.raises(Unauthorized):
-        await engine.back_up(agent)
+        await engine.backups.back_up(agent)
     with pytest.raises(Unauthorized):
         await engine.acknowledge_restore(agent, "fine")
 
@@ -123,7 +123,7 @@ async def test_b096_through_the_engine(
     )
     engine = await Engine.open(folder, automatic=False)
     order = await engine.submit(work_order(count), agent)
-    made = await engine.back_up(actor)
+    made = await engine.backups.back_up(actor)
     (row,) = await engine.inbox()
     await engine.approve(row.approval_id, actor, seal=row.seal, covers_validation=True)
     while await engine.work_once():

@@ -32,7 +32,7 @@ async def test_e83_so_many_are_kept_and_each_is_proven(
 ) -> None:
     """The first at once; what a person made is never removed."""
     place = tmp_path / "disk"
-    own = await engine.back_up(actor, place=place)
+    own = await engine.backups.back_up(actor, place=place)
     assert not await engine.back_up_if_due()
     await engine.schedule_backups(BackupSchedule(HOUR, 2, str(place)), actor)
     made = []

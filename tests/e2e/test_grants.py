@@ -338,7 +338,7 @@ async def test_a_free_argument_is_shown_with_each_use(desk: Desk) -> None:
 async def test_e82_a_live_grant_in_a_backup_is_void_after_the_restore(desk: Desk) -> None:
     order = await desk.submit()
     view = await desk.give(order)
-    made = await desk.engine.back_up(PERSON)
+    made = await desk.engine.backups.back_up(PERSON)
     await desk.engine.close()
     restore(desk.folder, Path(made.path), actor=PERSON, reason="try", clock=desk.clock)
     desk.engine = await Engine.open(desk.folder, clock=desk.clock, automatic=False, settings=QUICK)

@@ -45,8 +45,6 @@ ROOT = Path(__file__).parents[2]
 SLOW = python_command("import time; time.sleep(60)", time_limit_ms=50)
 
 NOT_ABOUT_WORK = {
-    "back_up": "copies the folder",
-    "rehearse": "restores into a scratch place",
     "schedule_backups": "is about copies of the folder",
     "note_refusal": "writes down what an agent was refused",
     "backups.back_up": "copies the folder",

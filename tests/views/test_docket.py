@@ -199,7 +199,7 @@ async def test_after_a_restore_it_lists_what_would_fire_before_it_fires(
         await engine.wakes.watch(workspace="w", actor=actor, kind="bell", event_key="never")
         await engine.wakes.watch(workspace="w", actor=actor, kind="bell", event_key="ci", never_expires=True)
         await engine.reconcile_once()
-        made = await engine.back_up(actor)
+        made = await engine.backups.back_up(actor)
     clock.advance(9 * DAY + HOUR)
     restore(folder, made.path, actor=actor, reason="the disk broke", clock=clock)
     async with opened(folder, clock) as engine:
