@@ -204,9 +204,9 @@ def expire_approvals(tx: Tx, epoch: int, limit: int = 100, *, now: Instant) -> t
     if not time_is_trusted(tx):
         return ()
     rows = tx.all(
-        """SELECT approval.* FROM approval JOIN task ON task.id = approval.task_id
-           WHERE approval.state IN ('PENDING', 'APPROVED') AND approval.expires_at <= ?
-             AND task.state <> 'CLAIMED' ORDER BY approval.expires_at, approval.id LIMIT ?""",
+        """SELECT * FROM approval WHERE state IN ('PENDING', 'APPROVED') AND expires_at <= ?
+             AND NOT EXISTS (SELECT 1 FROM task WHERE task.id = approval.task_id AND task.state = 'CLAIMED')
+           ORDER BY expires_at, id LIMIT ?""",
         (now, limit),
     )
     for row in rows:
