@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PureWindowsPath
 from typing import Any
 
 from engine.canonical import canonical_digest
@@ -29,6 +30,23 @@ from engine.workspace.repository import StateKind
 LONGEST_FREE_VALUE = 200
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,+/-]*(?:::[A-Za-z0-9_][A-Za-z0-9_.,+/-]*)*", re.ASCII)
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_LAUNCHERS = _set(
+    "busybox chroot chrt cpulimit daemonize doas docker entr eatmydata firejail flatpak flock gdb ionice ltrace nice "
+    "nohup npx numactl parallel podman prlimit proot runas runuser screen setarch setpriv setsid ssh stdbuf strace su "
+    "sudo systemd-run taskset time timeout tmux toybox unbuffer unshare uv uvx valgrind watch wine wsl xargs xvfb-run"
+)
+"""Programs whose arguments are a program to run: any of them may be it, or be what it runs."""
+
+_LAUNCHING_MODULES = _set(
+    "bdb cProfile coverage debugpy memory_profiler pdb profile pyinstrument runpy timeit trace"
+)
+"""Python modules whose arguments are a script, a module or code to run."""
 
 LOOKED_AT = (StateKind.GIT, StateKind.FILES)
 """Kinds of workspace state that were looked at; others stand for what an earlier approval left."""
@@ -112,7 +130,7 @@ def free_places(plan: Plan) -> tuple[int, ...]:
     """The places in argv that may be left free: plain values behind the program and behind what it is to run.
 
     Never the program, a script or module that an interpreter is to run, or anything of an interpreter whose code
-    stands in argv; never a value that is not plain.
+    stands in argv, or of a program that runs another one, such as ``timeout``; never a value that is not plain.
     """
     first = _first_free(plan)
     if first is None:
@@ -204,16 +222,22 @@ def _first_free(plan: Plan) -> int | None:
     if behind is None and is_env(argv[0], plan.program.real_path):
         return None
     names = (plan.program.real_path,) if behind is None else ()
+    if any(_program_name(name) in _LAUNCHERS for name in (argv[start], *names)):
+        return None
     runs = what_runs(argv, *names)
     match runs:
         case Script(index=index, certain=True):
             return index + 1
-        case Module(name=name):
+        case Module(name=name) if name.partition(".")[0] not in _LAUNCHING_MODULES:
             named = [place for place in range(start + 1, len(argv)) if _names_module(argv, place, name)]
             return named[0] + 1 if named else None
         case None if not is_interpreter(argv[start], *names):
             return start + 1
     return None
+
+
+def _program_name(path: str) -> str:
+    return PureWindowsPath(path).name.casefold().removesuffix(".exe")
 
 
 def _names_module(argv: Sequence[str], place: int, name: str) -> bool:
