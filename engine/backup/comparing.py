@@ -29,6 +29,17 @@ MOST_LISTED = 200
 _STARTED = "kind IN ('attempt.acknowledged', 'attempt.running')"
 """What the journal says when a worker is about to start an attempt: from here on it may take effect."""
 
+_DECIDE_NOTHING = (
+    *("backup.failed", "backup.made", "backup.proven", "backup.removed", "epoch.taken"),
+    *("journal.compacted", "restore.done", "retention.done", "retention.files_removed", "rights.refused"),
+    *("scope.created", "scope.removed", "work_order.created", "task.created", "approval.asked"),
+    *("task.cancelled", "task.ready", "attempt.settled", "attempt.stop_requested", "attempt.voided"),
+    *("work_order.accepted", "work_order.active", "work_order.removed", "handoff.accepted", "lane.unlocked"),
+    *("evidence.recorded", "handoff.written"),
+)
+"""Kinds of rows that a person may cause and that decide nothing about work, or only follow from a decision that has
+a row of its own. Any other kind counts as a decision, so that a new one is rather told than left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class LostOrder:
@@ -43,7 +54,7 @@ class LostOrder:
 
 @dataclass(frozen=True, slots=True)
 class LostDecision:
-    """What a person did after the copy was made."""
+    """What a person decided after the copy was made."""
 
     at: Instant
     actor: str
@@ -285,14 +296,15 @@ def _lost_decisions(rx: Rx, common: int) -> tuple[tuple[LostDecision, ...], int]
     number = (
         "(SELECT number FROM work_order WHERE work_order.id = journal.work_order_id)" if numbered else "NULL"
     )
+    decided = (
+        f"sequence > ? AND actor_kind = 'person' AND kind NOT IN ({', '.join('?' * len(_DECIDE_NOTHING))})"
+    )
     rows = rx.all(
         f"""SELECT at, actor_name, kind, {number} AS number FROM journal
-            WHERE sequence > ? AND actor_kind = 'person' ORDER BY sequence DESC LIMIT ?""",
-        (common, MOST_LISTED),
+            WHERE {decided} ORDER BY sequence DESC LIMIT ?""",
+        (common, *_DECIDE_NOTHING, MOST_LISTED),
     )
-    count = rx.one(
-        "SELECT count(*) AS n FROM journal WHERE sequence > ? AND actor_kind = 'person'", (common,)
-    )
+    count = rx.one(f"SELECT count(*) AS n FROM journal WHERE {decided}", (common, *_DECIDE_NOTHING))
     listed = tuple(LostDecision(row["at"], row["actor_name"], row["kind"], row["number"]) for row in rows)
     return listed, 0 if count is None else int(count["n"])
 
