@@ -196,4 +196,12 @@ def _lines(found: Diagnosis) -> Iterator[str]:
     for problem in found.problems:
         yield f"problem      {shown(problem)}"
     if not found.problems:
-        yield "Nothing wrong was found."
+        looked = (
+            "the owner, which answers"
+            if found.owner_answers
+            else "whether the database can be opened"
+            if found.exists and (not found.owner or found.owner_gone)
+            else "the owner's note"
+        )
+        yield f"Nothing wrong was found. Looked at: the place of the folder, and {looked}."
+        yield "The journal was not checked: praxis journal verify does that."

@@ -325,7 +325,10 @@ def test_the_doctor_finds_a_database_that_cannot_be_used(
     praxis: Praxis, order_file: Any, folder: Path, content: bytes
 ) -> None:
     praxis("submit", order_file())
-    assert praxis("doctor").out.endswith("Nothing wrong was found.\n")
+    assert praxis("doctor").out.endswith(
+        "Nothing wrong was found. Looked at: the place of the folder, and whether the database can be opened.\n"
+        "The journal was not checked: praxis journal verify does that.\n"
+    )
     (folder / "praxis.sqlite").write_bytes(content)
     ran = praxis("doctor", ok=False)
     assert ran.code == 6
