@@ -471,9 +471,13 @@ class TimelineCanvas(QAbstractScrollArea):
             painter.setPen(QPen(colours.border, 1))
             painter.drawLine(QPointF(x, self._axis - 6), QPointF(x, self._axis - 1))
             painter.setPen(colours.text if tick.strong else colours.muted)
-            painter.drawText(
-                QRectF(x - 60, self._axis - line - 8, 120, line), int(Qt.AlignmentFlag.AlignCenter), tick.text
-            )
+            half = painter.fontMetrics().horizontalAdvance(tick.text) / 2
+            if self._gutter <= x - half and x + half <= width:
+                painter.drawText(
+                    QRectF(x - 60, self._axis - line - 8, 120, line),
+                    int(Qt.AlignmentFlag.AlignCenter),
+                    tick.text,
+                )
         for mark in self._view.marks if self._view is not None else ():
             self._paint_mark_head(painter, colours, mark)
         painter.setClipping(False)

@@ -229,3 +229,15 @@ def test_nothing_at_all_is_said(canvas: TimelineCanvas) -> None:
     assert canvas.bar_at(QPointF(400, 100)) is None
     QTest.keyClick(canvas, Qt.Key.Key_Down)
     assert canvas.selected is None
+
+
+def test_no_label_of_the_axis_is_cut_at_an_edge(canvas: TimelineCanvas) -> None:
+    """A label that does not fit whole is not drawn; its tick is."""
+    canvas.show_view(view())
+    for width in range(780, 900, 6):
+        canvas.resize(width, 400)
+        image = canvas.viewport().grab().toImage()
+        edge = image.width() - 1
+        # The labels stand between the marks above them and the ticks below.
+        rows = range(canvas._axis - canvas.fontMetrics().height() - 7, canvas._axis - 9)
+        assert len({image.pixel(edge, y) for y in rows}) == 1, width
