@@ -154,7 +154,7 @@ class CaseView(QWidget):
         lines.addWidget(self._lost_words)
         self._reason = prose("", name="Why it is UNKNOWN", parent=self._lost)
         lines.addWidget(self._reason)
-        self._lost_age = AgeLabel(self._times, 0, "UNKNOWN since ", role=Text.SMALL, parent=self._lost)
+        self._lost_age = AgeLabel(self._times, 0, "Became UNKNOWN ", role=Text.SMALL, parent=self._lost)
         lines.addWidget(self._lost_age)
         return self._lost
 

@@ -60,6 +60,7 @@ async def test_it_did_not_needs_reason_and_proof_and_then_waits_for_approval(
     """E-72: nothing is recorded without both; the proof is kept and named in decision and journal."""
     attempt = await unknown()
     await until(lambda: page.case.view is not None)
+    assert page.case._lost_age.text().startswith("Became UNKNOWN ")
     proof = tmp_path / "table.csv"
     proof.write_text("no,rows\n")
     page.case.exit_button(Finding.DID_NOT).click()
