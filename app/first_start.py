@@ -18,11 +18,23 @@ SCRATCH = "scratch workspace"
 async def ask_for_scratch_work(session: Session) -> Path:
     """Copy a fresh scratch workspace into the data folder and ask for its work; gives the folder.
 
-    Nothing runs unapproved.
+    What still waits for approval from an earlier one is not asked for twice: it is taken up as it is, and if all of
+    it waits, nothing is copied and its own folder is given. Nothing runs unapproved.
     """
-    folder = fresh_folder(session.engine.folder, SCRATCH)
+    data_folder = session.engine.folder
+    waiting: dict[Path, set[str]] = {}
+    for row in await session.engine.inbox():
+        scratch = Path(row.workspace).parent
+        if scratch.parent == data_folder and scratch.name.startswith(SCRATCH):
+            waiting.setdefault(scratch, set()).add(row.title)
+    for scratch, titles in waiting.items():
+        if len(titles) == len(list(scratch.glob("*/work-order.toml"))):
+            return scratch
+    already = set().union(*waiting.values())
+    folder = fresh_folder(data_folder, SCRATCH)
     for order in await asyncio.to_thread(create_scratch_workspace, folder):
-        await session.engine.submit(order, session.actor)
+        if order.title not in already:
+            await session.engine.submit(order, session.actor)
     return folder
 
 

@@ -101,6 +101,14 @@ async def test_the_first_start_brings_harmless_work(qapp: QApplication, folder: 
         assert window.session.status.running == 0, "nothing runs unapproved"
         assert window.session.alerts.shown() == (), "the tour says what there is"
         await guided_tour(window, window.session)
+        engine = window.session.engine
+        assert len(await engine.inbox()) == 7, "what still waits is taken up, not asked for again"
+        assert not (folder / "scratch workspace 2").exists()
+        works = next(row for row in await engine.inbox() if row.title.startswith("Works"))
+        await engine.reject(works.approval_id, window.session.actor, reason="to take the tour again")
+        await guided_tour(window, window.session)
+        titles = [row.title for row in await engine.inbox()]
+        assert len(titles) == len(set(titles)) == 7, "only what no longer waits is asked for"
         assert (folder / "scratch workspace 2" / "README.md").exists(), "the tour may be taken again"
 
 
