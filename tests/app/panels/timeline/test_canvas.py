@@ -233,11 +233,11 @@ def test_nothing_at_all_is_said(canvas: TimelineCanvas) -> None:
 
 def test_no_label_of_the_axis_is_cut_at_an_edge(canvas: TimelineCanvas) -> None:
     """A label that does not fit whole is not drawn; its tick is."""
-    canvas.show_view(view())
-    for width in range(780, 900, 6):
-        canvas.resize(width, 400)
+    canvas.show_view(view(bar("1", -HOUR, None)))
+    # The labels stand between the marks above them and the ticks below.
+    rows = range(canvas._axis - canvas.fontMetrics().height() - 7, canvas._axis - 9)
+    for _ in range(20):
         image = canvas.viewport().grab().toImage()
-        edge = image.width() - 1
-        # The labels stand between the marks above them and the ticks below.
-        rows = range(canvas._axis - canvas.fontMetrics().height() - 7, canvas._axis - 9)
-        assert len({image.pixel(edge, y) for y in rows}) == 1, width
+        assert len({image.pixel(image.width() - 1, y) for y in rows}) == 1
+        canvas.follow(False)
+        canvas.pan(0.01)
