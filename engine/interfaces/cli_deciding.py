@@ -14,7 +14,8 @@ from rich.text import Text
 from engine.clock import SystemClock
 from engine.control.decisions import Finding
 from engine.control.proofs import Proof
-from engine.errors import Drifted, InvalidValue
+from engine.engine import IN_FLIGHT
+from engine.errors import Drifted, InvalidValue, WrongState
 from engine.interfaces.cli_cards import Line, approval_lines
 from engine.interfaces.cli_common import KeyOption, NeededReason, ReasonOption, command
 from engine.interfaces.cli_names import find_approval, find_attempt, find_node, find_work_order, own_scope
@@ -344,6 +345,12 @@ async def cancel(session: Session, name: NodeName, reason: NeededReason, key: Ke
 async def stop(session: Session, name: AttemptName, reason: NeededReason) -> None:
     """Stop a running attempt. It becomes UNKNOWN, since a kill proves nothing."""
     async with session.client() as client:
-        _, attempt = await find_attempt(client, name)
+        label, attempt = await find_attempt(client, name)
         await client.stop_attempt(attempt.id, reason)
-    session.out.result({"stopping": attempt.id}, lambda: [f"Stopping WO-{attempt.number}."])
+    if attempt.state not in IN_FLIGHT:
+        raise WrongState(
+            f"{label} does not run; it is {attempt.state}.",
+            means="Nothing was stopped or changed.",
+            do=f"Look at it: praxis show {label}",
+        )
+    session.out.result({"stopping": attempt.id}, lambda: [f"Stopping {label}."])

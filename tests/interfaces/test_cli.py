@@ -64,6 +64,15 @@ def test_a_failed_validation_waits_for_a_persons_decision(praxis: Praxis, order_
     assert praxis("list", "--state", "cancelled", "--json").json[0]["number"] == 1
 
 
+def test_what_does_not_run_is_not_said_to_be_stopped(praxis: Praxis, order_file: Any) -> None:
+    praxis("submit", order_file())
+    approve(praxis, "WO-1")
+    praxis("serve", "--until-idle", "--quiet")
+    late = praxis("stop", "WO-1", "--reason", "too slow", ok=False)
+    assert late.code == 4
+    assert "WO-1/1/1 does not run; it is EXECUTED." in late.err
+
+
 def test_serve_shows_the_journal_of_its_epoch_and_says_what_waits(praxis: Praxis, order_file: Any) -> None:
     praxis("submit", order_file())
     shown = praxis("serve", "--until-idle").out
