@@ -23,7 +23,7 @@ async def ask_for_scratch_work(session: Session) -> Path:
     """
     data_folder = session.engine.folder
     waiting: dict[Path, set[str]] = {}
-    for row in await session.engine.inbox():
+    for row in await session.engine.approvals.inbox():
         scratch = Path(row.workspace).parent
         if scratch.parent == data_folder and scratch.name.startswith(SCRATCH):
             waiting.setdefault(scratch, set()).add(row.title)

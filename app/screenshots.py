@@ -146,9 +146,9 @@ async def _run(engine: Engine, spec: WorkOrderSpec, state: str) -> WorkOrderRow:
 
 async def _start(engine: Engine, spec: WorkOrderSpec) -> WorkOrderRow:
     order = await engine.submit(spec, AGENT)
-    (row,) = [row for row in await engine.inbox() if row.work_order_id == order.id]
-    card = await engine.approval(row.approval_id)
-    await engine.approve(
+    (row,) = [row for row in await engine.approvals.inbox() if row.work_order_id == order.id]
+    card = await engine.approvals.card(row.approval_id)
+    await engine.approvals.approve(
         row.approval_id,
         PERSON,
         seal=card.seal,

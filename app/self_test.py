@@ -174,12 +174,12 @@ class _Trial:
         engine, person = window.session.engine, window.session.actor
         works, *_ = await asyncio.to_thread(create_scratch_workspace, self._scratch / "workspace")
         order = await engine.submit(works, person)
-        (row,) = [row for row in await engine.inbox() if row.work_order_id == order.id]
-        card = await engine.approval(row.approval_id)
+        (row,) = [row for row in await engine.approvals.inbox() if row.work_order_id == order.id]
+        card = await engine.approvals.card(row.approval_id)
         changed = asyncio.Event()
         end = engine.subscribe(lambda _: changed.set())
         try:
-            await engine.approve(row.approval_id, person, seal=card.seal, covers_validation=True)
+            await engine.approvals.approve(row.approval_id, person, seal=card.seal, covers_validation=True)
             settled = (WorkOrderState.AWAITING_ACCEPTANCE, WorkOrderState.DECISION_NEEDED)
             while (state := (await engine.work_order(order.id)).row.state) not in settled:
                 await changed.wait()
@@ -194,14 +194,14 @@ class _Trial:
 
     async def _look_at_evidence(self, window: MainWindow, attempt_id: str) -> None:
         engine = window.session.engine
-        view = await engine.evidence(attempt_id)
+        view = await engine.evidence.of(attempt_id)
         if view.evidence is None or view.attempt.outcome is not Outcome.SUCCEEDED:
             said = Path(view.stderr_file).read_text("utf-8", "replace").strip() if view.stderr_file else ""
             raise Unsatisfied(
                 f"{view.attempt.purpose} ended {view.attempt.state}: {view.attempt.reason} {said}".rstrip()
             )
         for blob in view.blobs:
-            state = await engine.verify_blob(blob.sha256)
+            state = await engine.evidence.verify_blob(blob.sha256)
             if state is not BlobState.TRUE:
                 raise Unsatisfied(f"The kept file of {blob.role} is {state}.")
 

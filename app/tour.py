@@ -138,12 +138,12 @@ class _Tour:
     async def _submit_all(self) -> str:
         for spec in await asyncio.to_thread(create_scratch_workspace, self._engine.folder / SCRATCH):
             await self._engine.submit(spec, self._person)
-        return (await self._engine.inbox())[0].approval_id
+        return (await self._engine.approvals.inbox())[0].approval_id
 
     async def _approve_and_wait(self, title: str, reached: Callable[[WorkOrderStory], bool]) -> str:
         row = await self._request(title)
-        card = await self._engine.approval(row.approval_id)
-        await self._engine.approve(
+        card = await self._engine.approvals.card(row.approval_id)
+        await self._engine.approvals.approve(
             row.approval_id, self._person, seal=card.seal, covers_validation=card.validation_seal is not None
         )
         await self._until(row.work_order_id, reached)
@@ -159,7 +159,7 @@ class _Tour:
         return await self._attempt_of("Passes")
 
     async def _reconcile(self) -> str:
-        await self._engine.reconcile(
+        await self._engine.unknowns.reconcile(
             await self._attempt_of("Passes"),
             Finding.DID_NOT,
             self._person,
@@ -171,7 +171,9 @@ class _Tour:
         order = await self._approve_and_wait(
             "Edits", lambda story: story.tasks[-1].approval_state == "PENDING"
         )
-        return next(row.approval_id for row in await self._engine.inbox() if row.work_order_id == order)
+        return next(
+            row.approval_id for row in await self._engine.approvals.inbox() if row.work_order_id == order
+        )
 
     async def _hold_and_resume(self) -> str:
         await self._engine.hold(WHOLE_ENGINE, self._person, reason="Lunch.")
@@ -189,7 +191,7 @@ class _Tour:
         return row.id
 
     async def _request(self, title: str) -> InboxRow:
-        return next(row for row in await self._engine.inbox() if row.title.startswith(title))
+        return next(row for row in await self._engine.approvals.inbox() if row.title.startswith(title))
 
     async def _order(self, title: str) -> str:
         return next(row.id for row in await self._engine.work_orders() if row.title.startswith(title))

@@ -8,55 +8,44 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from engine.actors import Actor
+from engine.approving import Approvals
 from engine.backup.aftermath import acknowledge_restore
 from engine.backup.backups import Backups
-from engine.backup.schedule import BackupSchedule, ScheduledBackups, read_schedule
+from engine.backup.schedule import ScheduledBackups
 from engine.budgeting import Budgets
 from engine.clock import Clock, SystemClock
+from engine.clock_trust import ClockTrust
 from engine.clock_watch import WatchedClock
 from engine.control import asking, decisions, holds
 from engine.control import cancel as cancelling
 from engine.control.agents import Agents
 from engine.control.alarm import STOP_LIMIT, make_alarm_clock
 from engine.control.clock_keeping import ClockKeeper
-from engine.control.decisions import Finding
 from engine.control.downtime import Presence
 from engine.control.holds import Node
-from engine.control.proofs import Proof, keep_proofs
-from engine.dispatch import approvals, budgets
+from engine.dispatch import budgets
 from engine.dispatch.approvals import expire_approvals
 from engine.dispatch.delivery import settle_abandoned_attempts
 from engine.dispatch.expiry_notices import set_notice_time
-from engine.dispatch.grants import ask, expire_grants
+from engine.dispatch.grants import expire_grants
 from engine.dispatch.planning import Planner, lane_of, read_secret_key
-from engine.dispatch.steps import step_of_task, steps_of_order
+from engine.dispatch.steps import steps_of_order
 from engine.dispatch.work_orders import create_work_order
 from engine.errors import PraxisError, StaleEpoch
 from engine.execution import leftovers
-from engine.execution.blobs import BlobState, BlobStore
-from engine.execution.evidence import FileChange
-from engine.execution.leftovers import Living
+from engine.execution.blobs import BlobStore
 from engine.execution.local_worker import LocalWorker
-from engine.execution.process import guarantee
-from engine.execution.reading import LARGEST_PART, OutputPart, read_part
-from engine.execution.since import (
-    FileComparison,
-    Point,
-    Since,
-    compare_file,
-)
 from engine.followups import FollowUps
 from engine.granting import Grants
 from engine.instants import Instant
+from engine.kept_evidence import KeptEvidence
 from engine.policy import Authorize, Right, person_decides
 from engine.retention import Retention
 from engine.schedules import Schedules
@@ -70,24 +59,19 @@ from engine.storage import Boundary, ChangeSet, Storage, Tx, require_epoch
 from engine.storage.checkpoints import CheckpointKey
 from engine.storage.folder_place import default_data_folder
 from engine.storage.journal import JournalReport, verify_journal
+from engine.unknowns import Unknowns
 from engine.validation import workflow
 from engine.validation.requesting import MissingRequests
 from engine.version import VERSION
-from engine.views import clock as clock_view
 from engine.views import diagnostics as diagnostics_view
 from engine.views import docket as docket_view
-from engine.views import evidence as evidence_view
 from engine.views import figures as figures_view
 from engine.views import finding as finding_view
-from engine.views import inbox as inbox_view
 from engine.views import journal as journal_view
-from engine.views import kept as kept_view
 from engine.views import receipt as receipt_view
 from engine.views import status as status_view
 from engine.views import timeline as timeline_view
-from engine.views import unknown as unknown_view
 from engine.views import work_orders as order_view
-from engine.views.clock import AnomalyRow, ClockView, Touched
 from engine.views.diagnostics import Diagnostics
 from engine.views.docket import Docket
 from engine.views.figures import Figures
@@ -96,18 +80,13 @@ from engine.views.journal import ALL as ALL_ROWS
 from engine.views.journal import JournalFilter
 from engine.views.receipt import ReceiptEntry
 from engine.views.timeline import Grouping, TimelineView
-from engine.views.unknown import UnknownView
 from engine.views.unsettled import unsettled
 from engine.views.values import (
-    ApprovalCard,
     AttemptRow,
     DryCheck,
     EngineStatus,
-    EvidenceView,
     HoldRow,
-    InboxRow,
     JournalRow,
-    QuietMeter,
     ValidationRow,
     WorkOrderRow,
     WorkOrderStory,
@@ -195,9 +174,13 @@ class Engine:
             workflow.conclude_execution,
             self._may_dispatch,
         )
+        self.approvals = Approvals(storage, clock, self._planner, self._write, authorize)
+        self.evidence = KeptEvidence(storage, clock, self._blobs, self._worker.run_folder)
+        self.unknowns = Unknowns(storage, clock, self._blobs, self._worker.run_folder, self._write, authorize)
+        self.clock_trust = ClockTrust(storage, clock, self._clock_keeper, authorize, self._nudge)
         self._presence = Presence(clock, self._write)
         self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
-        self._scheduled = ScheduledBackups(self.backups, storage, clock, self.wakes)
+        self.scheduled_backups = ScheduledBackups(self.backups, storage, clock, self.wakes, authorize)
         self.followups = FollowUps(storage, self.wakes, clock, authorize)
         self.schedules = Schedules(storage, self.wakes, self.check, self.submit, authorize)
         self.retention = Retention(
@@ -264,7 +247,7 @@ class Engine:
         await self._clock_keeper.look()
         await self._worker.register(epoch)
         self._automatic = automatic
-        await self._scheduled.begin()
+        await self.scheduled_backups.begin()
         if automatic:
             await self._presence.tick()
             self._coordinator.start()
@@ -370,64 +353,6 @@ class Engine:
             warnings=tuple(warnings),
         )
 
-    async def approve(
-        self,
-        approval_id: str,
-        actor: Actor,
-        *,
-        seal: str,
-        covers_validation: bool = False,
-        look_ms: int | None = None,
-        reason: str = "",
-    ) -> ApprovalCard:
-        """Approve exactly the plan whose seal was shown."""
-        self._authorize(actor, "approve")
-        await self._write(
-            partial(approvals.approve, covers_validation=covers_validation, look_ms=look_ms, reason=reason),
-            approval_id,
-            actor,
-            seal,
-        )
-        return await self.approval(approval_id)
-
-    async def approve_alike(
-        self, approval_ids: Sequence[str], actor: Actor, *, seal: str, look_ms: int | None = None
-    ) -> tuple[ApprovalCard, ...]:
-        """Approve several requests of one exact seal, all or none."""
-        self._authorize(actor, "approve")
-        await self._write(partial(approvals.approve_alike, look_ms=look_ms), tuple(approval_ids), actor, seal)
-        return tuple([await self.approval(approval_id) for approval_id in approval_ids])
-
-    async def reject(self, approval_id: str, actor: Actor, reason: str) -> ApprovalCard:
-        """Reject a request with a reason."""
-        self._authorize(actor, "reject")
-        await self._write(approvals.reject, approval_id, actor, reason)
-        return await self.approval(approval_id)
-
-    async def withdraw(self, approval_id: str, actor: Actor, reason: str = "") -> ApprovalCard:
-        """Take back a request or an approval that nothing has used yet."""
-        self._authorize(actor, "withdraw")
-        await self._write(approvals.withdraw, approval_id, actor, reason)
-        return await self.approval(approval_id)
-
-    async def ask_again(self, task_id: str, actor: Actor) -> ApprovalCard:
-        """Plan a READY task afresh and ask for its approval again."""
-        self._authorize(actor, "submit")
-        step, asked = await self._storage.read(step_of_task, task_id)
-        planned = await asyncio.to_thread(self._planner.plan, step)
-        approval_id = await self._write(
-            partial(
-                ask,
-                previous_id=asked.approval_id if asked else None,
-                differences=asked.changes(planned) if asked else (),
-            ),
-            task_id,
-            planned.sealed,
-            actor,
-            step.spec.approval_life_ms,
-        )
-        return await self.approval(approval_id)
-
     async def take_back(self, work_order_id: str, actor: Actor, reason: str) -> WorkOrderRow:
         """Cancel a work order that the actor itself asked for, as long as nothing of it was authorised."""
         self._authorize(actor, "submit")
@@ -507,42 +432,6 @@ class Engine:
         assert row is not None
         return row
 
-    async def reconcile(
-        self,
-        attempt_id: str,
-        finding: Finding,
-        actor: Actor,
-        *,
-        reason: str,
-        cost: int | None = None,
-        active_ms: int | None = None,
-        proof: Sequence[Proof] = (),
-    ) -> AttemptRow:
-        """End an UNKNOWN by a recorded decision; what is shown as ``proof`` is kept first, and named in it."""
-        self._authorize(actor, "reconcile")
-        kept = await asyncio.to_thread(keep_proofs, proof, self._blobs)
-        await self._write(decisions.reconcile, attempt_id, finding, actor, reason, cost, active_ms, kept)
-        return await self._storage.read(order_view.attempt, attempt_id)
-
-    async def look_again(self, attempt_id: str, actor: Actor) -> tuple[Living, ...]:
-        """Look which processes of an attempt still live; if none does, its workspace is free again."""
-        self._authorize(actor, "reconcile")
-        known = await self._storage.read(leftovers.leftovers_of, attempt_id)
-        found = await asyncio.to_thread(leftovers.look_at, known, self.clock)
-        if not any(one.alive for one in found):
-            await self._write(leftovers.unlock_gone, attempt_id, actor)
-        return found
-
-    async def restore_clock_trust(self, actor: Actor, reason: str, *, lower_high_water: bool = False) -> None:
-        """Trust wall time again after it was seen to agree with elapsed time, by a person's confirmation (E-33)."""
-        self._authorize(actor, "resume")
-        # A caller that is cancelled in between must not leave the hold lifted and the clock distrusted.
-        await asyncio.shield(
-            asyncio.create_task(self._clock_keeper.restore_trust(actor, reason, lower_high_water))
-        )
-        self._coordinator.nudge()
-        self._worker.nudge()
-
     async def decide_missed(self, docket_id: str, choice: CatchUp, actor: Actor, *, reason: str) -> None:
         """Decide about missed occurrences in the docket: fire all of them, the latest, or none (E-85)."""
         self._authorize(actor, "decide")
@@ -552,19 +441,6 @@ class Engine:
         """Let work begin again after a restore: a person has looked at what it left (E-82)."""
         self._authorize(actor, "resume")
         await self._write(acknowledge_restore, actor, reason)
-
-    async def schedule_backups(self, schedule: BackupSchedule | None, actor: Actor) -> None:
-        """Have backups made by themselves, the first at once, or end that with None (E-83)."""
-        self._authorize(actor, "back_up")
-        await self._scheduled.set(schedule, actor)
-
-    async def back_up_if_due(self) -> bool:
-        """Make the scheduled backup if one is due; an automatic engine does this by itself."""
-        return await self._scheduled.run_due()
-
-    async def backup_schedule(self) -> BackupSchedule | None:
-        """The schedule of backups in force, or None."""
-        return await self._storage.read(read_schedule)
 
     # Reads
 
@@ -639,35 +515,6 @@ class Engine:
             timeline_view.timeline, start, end, grouping, slices, lanes, text, self.clock.now()
         )
 
-    async def clock_state(self) -> ClockView:
-        """What the clocks say, and whether they are trusted."""
-        self.clock.look()
-        return await self._storage.read(clock_view.clock_view, self.clock)
-
-    async def clock_anomalies(self, *, after: str | None = None, limit: int = 100) -> tuple[AnomalyRow, ...]:
-        """Everything that was wrong with the clocks, newest first."""
-        return await self._storage.read(clock_view.clock_anomalies, after, limit)
-
-    async def clock_touched(self, anomaly_id: str) -> Touched:
-        """What one anomaly touched."""
-        return await self._storage.read(clock_view.clock_touched, anomaly_id)
-
-    async def inbox(self, *, after: str | None = None, limit: int = 200) -> tuple[InboxRow, ...]:
-        """Pending requests for approval, oldest first."""
-        return await self._storage.read(inbox_view.inbox, after, limit)
-
-    async def inbox_row(self, approval_id: str) -> InboxRow | None:
-        """One pending request as the queue lists it, or None if it is not pending."""
-        return await self._storage.read(inbox_view.inbox_row, approval_id)
-
-    async def approval(self, approval_id: str) -> ApprovalCard:
-        """Everything about one request for approval."""
-        return await self._storage.read(inbox_view.approval_card, approval_id, guarantee(), self.clock.now())
-
-    async def quiet_meter(self) -> QuietMeter:
-        """Decisions in the last hour and their median look time."""
-        return await self._storage.read(inbox_view.quiet_meter, self.clock.now())
-
     async def work_orders(
         self,
         *,
@@ -705,58 +552,9 @@ class Engine:
         """Attempts in flight."""
         return await self.attempts(limit=1000, states=IN_FLIGHT)
 
-    async def evidence(self, attempt_id: str) -> EvidenceView:
-        """What was observed of an attempt; while it runs, where its output is being written."""
-        folder = self._worker.run_folder(attempt_id)
-        return await self._storage.read(evidence_view.evidence, attempt_id, folder, self._blobs.path)
-
-    async def read_output(
-        self, attempt_id: str, role: str, *, path: str = "", offset: int = 0, most_bytes: int = LARGEST_PART
-    ) -> OutputPart:
-        """A part of what an attempt wrote, with the values of its secrets masked, as far as they are still set.
-
-        ``role`` is stdout, stderr (while it runs as well), result, or artifact with its ``path``.
-        """
-        view = await self.evidence(attempt_id)
-        secrets = [
-            os.environ.get(value["secret"], "")
-            for value in view.plan["environment"]["own"].values()
-            if isinstance(value, dict)
-        ]
-        file = kept_view.output_file(view, role, path, self._blobs.path)
-        return await asyncio.to_thread(read_part, file, offset, most_bytes, secrets)
-
-    async def unknown(self, attempt_id: str) -> UnknownView:
-        """Everything that is known of an attempt that is or was UNKNOWN."""
-        folder = self._worker.run_folder(attempt_id)
-        return await self._storage.read(unknown_view.unknown, attempt_id, folder, self._blobs.path)
-
-    async def living(self, attempt_id: str) -> tuple[Living, ...]:
-        """Which processes of an attempt live now, as far as they are known; nothing is changed by looking."""
-        known = await self._storage.read(leftovers.leftovers_of, attempt_id)
-        return await asyncio.to_thread(leftovers.look_at, known, self.clock)
-
-    async def workspace_since(self, attempt_id: str, point: Point) -> Since:
-        """What changed in an attempt's workspace since its dispatch, or since its end, until now."""
-        view = await self.evidence(attempt_id)
-        folder = self._worker.run_folder(attempt_id)
-        return await asyncio.to_thread(
-            kept_view.workspace_since, view, point, self._blobs, folder, self.clock
-        )
-
-    async def compare_file(self, attempt_id: str, change: FileChange) -> FileComparison:
-        """Both texts of a changed file, where their bytes are found again, and how they differ."""
-        view = await self.evidence(attempt_id)
-        sources = kept_view.sources(view, self._blobs, dict(os.environ))
-        return await asyncio.to_thread(compare_file, change, sources)
-
     async def receipt(self, name: str) -> tuple[ReceiptEntry, ...]:
         """Everything that a receipt of the work order ``WO-118``, ``118`` or an id tells (E-93)."""
         return await self._storage.read(receipt_view.receipt, name)
-
-    async def verify_blob(self, sha256: str) -> BlobState:
-        """Read a kept file again and compare it with its digest."""
-        return await asyncio.to_thread(self._blobs.verify, sha256)
 
     async def explain(self, task_id: str) -> tuple[Gate, ...]:
         """All gates of a task, each with open or closed and why."""
@@ -829,6 +627,10 @@ class Engine:
         assert row is not None
         return row
 
+    def _nudge(self) -> None:
+        self._coordinator.nudge()
+        self._worker.nudge()
+
     async def _look(self) -> None:
         await self._clock_keeper.look()
         if self._automatic:
@@ -845,8 +647,7 @@ class Engine:
             if change.kind == "attempt.stop_requested":
                 self._worker.request_stop(change.subject_id)
         if any(change.kind in _NUDGING for change in changes.changes):
-            self._worker.nudge()
-            self._coordinator.nudge()
+            self._nudge()
 
 
 def _under_epoch(tx: Tx, epoch: int, function: Callable[..., T], *arguments: object, now: Instant) -> T:

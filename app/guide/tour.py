@@ -150,5 +150,7 @@ class GuidedTour(QObject):
             limits=replace(spec.limits, execution_active_ms=_LONG_LIMIT_MS),
         )
         order = await self._session.engine.submit(long, self._session.actor)
-        row = next(row for row in await self._session.engine.inbox() if row.work_order_id == order.id)
+        row = next(
+            row for row in await self._session.engine.approvals.inbox() if row.work_order_id == order.id
+        )
         self._session.open_page("inbox", row.approval_id)

@@ -201,7 +201,7 @@ class StandingAlerts:
 
     async def _tell_sleep(self) -> None:
         """Note that the machine slept: nothing is wrong, but what came due meanwhile is late."""
-        found = await self._session.engine.clock_anomalies(limit=10)
+        found = await self._session.engine.clock_trust.anomalies(limit=10)
         slept = next((row for row in found if row.kind is AnomalyKind.SUSPEND), None)
         if slept is None:
             return

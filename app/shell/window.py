@@ -436,7 +436,11 @@ class MainWindow(QMainWindow):
 
     async def _open_told(self, page: str, subjects: tuple[str, ...]) -> None:
         """Open the first of these that still waits; if none does, the first: its card says what was decided."""
-        still = [subject for subject in subjects if await self.session.engine.inbox_row(subject) is not None]
+        still = [
+            subject
+            for subject in subjects
+            if await self.session.engine.approvals.inbox_row(subject) is not None
+        ]
         self.open_page(page, (still or list(subjects) or [""])[0])
 
     def _try_notification(self) -> None:

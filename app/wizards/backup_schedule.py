@@ -20,9 +20,9 @@ MOST_HOURS, MOST_KEPT = 24 * 31, 1_000
 
 async def schedule_backups(window: QWidget, session: Session) -> None:
     """Show the schedule and put what the person sets in force."""
-    dialog = ScheduleDialog(window, session, await session.engine.backup_schedule())
+    dialog = ScheduleDialog(window, session, await session.engine.scheduled_backups.schedule())
     if await opened(dialog):
-        await session.engine.schedule_backups(dialog.schedule, session.actor)
+        await session.engine.scheduled_backups.set(dialog.schedule, session.actor)
 
 
 class ScheduleDialog(Question):

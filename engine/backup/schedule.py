@@ -18,6 +18,7 @@ from engine.clock import Clock
 from engine.control.alarm import BACKUP_KIND, BACKUP_RETRY_KIND
 from engine.errors import BackupNotGood, InvalidValue, PraxisError
 from engine.instants import Instant, format_instant, parse_instant, require_batch, require_duration
+from engine.policy import Authorize
 from engine.storage import Rx, Storage, Subject, Tx
 from engine.wakes import NO_LIMIT, AlarmClock, Wake, external
 from engine.wakes.recurrence import rule_from_json
@@ -131,11 +132,14 @@ class ScheduledBackups:
     again after a failure, have wakes of their own beside it.
     """
 
-    def __init__(self, backups: Backups, storage: Storage, clock: Clock, wakes: AlarmClock) -> None:
+    def __init__(
+        self, backups: Backups, storage: Storage, clock: Clock, wakes: AlarmClock, authorize: Authorize
+    ) -> None:
         self._backups = backups
         self._storage = storage
         self._clock = clock
         self._wakes = wakes
+        self._authorize = authorize
         self._runs = 0
         for kind in (BACKUP_KIND, BACKUP_RETRY_KIND):
             wakes.register(kind, external(self._fire, time_limit=NO_LIMIT))
@@ -155,8 +159,13 @@ class ScheduledBackups:
             await self._book(kind=BACKUP_KIND, at=self._clock.now() if due is None else due)
             await self._book(kind=BACKUP_KIND, every=schedule.every_ms)
 
+    async def schedule(self) -> BackupSchedule | None:
+        """The schedule in force, or None."""
+        return await self._storage.read(read_schedule)
+
     async def set(self, schedule: BackupSchedule | None, actor: Actor) -> None:
-        """Put a schedule in force, or end it with None. The first backup is made at once."""
+        """Have backups made by themselves, the first at once, or end that with None (E-83)."""
+        self._authorize(actor, "back_up")
         for series in await self._wakes.list_series(WORKSPACE, states=SERIES_LIVE):
             await self._wakes.cancel_series(series.id, ENGINE, workspace=WORKSPACE, session=SESSION)
         await self._storage.write(set_schedule, schedule, actor, control=True)

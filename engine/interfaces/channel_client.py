@@ -8,26 +8,24 @@ raised as the same classes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from engine.actors import Actor
 from engine.backup.rehearsing import Rehearsal
-from engine.backup.schedule import BackupSchedule
 from engine.backup.taking import Backup
-from engine.control.decisions import Finding
 from engine.control.holds import Node
-from engine.control.proofs import Proof
 from engine.engine import Engine
 from engine.errors import ChannelError
-from engine.execution.blobs import BlobState
-from engine.execution.reading import LARGEST_PART, OutputPart
 from engine.interfaces import wire
 from engine.interfaces.channel import PROTOCOL_VERSION
 from engine.interfaces.channel_agents import AgentsClient, FollowUpsClient
+from engine.interfaces.channel_approvals import ApprovalsClient, UnknownsClient
+from engine.interfaces.channel_backups import ScheduledBackupsClient
 from engine.interfaces.channel_budgets import BudgetsClient
+from engine.interfaces.channel_evidence import EvidenceClient
 from engine.interfaces.channel_files import ChannelNote, read_note
 from engine.interfaces.channel_grants import GrantsClient
 from engine.interfaces.channel_link import (
@@ -50,13 +48,10 @@ from engine.views.docket import Docket
 from engine.views.figures import Figures
 from engine.views.receipt import ReceiptEntry
 from engine.views.values import (
-    ApprovalCard,
     AttemptRow,
     DryCheck,
     EngineStatus,
-    EvidenceView,
     HoldRow,
-    InboxRow,
     JournalRow,
     ValidationRow,
     WorkOrderRow,
@@ -247,6 +242,10 @@ class EngineClient:
         self.engine = door.engine
         """The engine itself if it is one of this process; else only the owner's answers are to be had."""
         self._door = door
+        self.approvals = ApprovalsClient(self._call)
+        self.evidence = EvidenceClient(self._call)
+        self.unknowns = UnknownsClient(self._call)
+        self.scheduled_backups = ScheduledBackupsClient(self._call)
         self.agents = AgentsClient(self._call)
         self.followups = FollowUpsClient(self._call)
         self.budgets = BudgetsClient(self._call)
@@ -272,41 +271,6 @@ class EngineClient:
     async def take_back(self, work_order_id: str, reason: str) -> WorkOrderRow:
         """Cancel a work order of one's own of which nothing was authorised."""
         result: WorkOrderRow = await self._call("take_back", work_order_id=work_order_id, reason=reason)
-        return result
-
-    async def approve(
-        self,
-        approval_id: str,
-        *,
-        seal: str,
-        covers_validation: bool = False,
-        look_ms: int | None = None,
-        reason: str = "",
-    ) -> ApprovalCard:
-        """Approve the plan with exactly this seal."""
-        result: ApprovalCard = await self._call(
-            "approve",
-            approval_id=approval_id,
-            seal=seal,
-            covers_validation=covers_validation,
-            look_ms=look_ms,
-            reason=reason,
-        )
-        return result
-
-    async def reject(self, approval_id: str, reason: str) -> ApprovalCard:
-        """Reject a request for approval."""
-        result: ApprovalCard = await self._call("reject", approval_id=approval_id, reason=reason)
-        return result
-
-    async def withdraw(self, approval_id: str, reason: str = "") -> ApprovalCard:
-        """Take back a request or an approval that is not consumed yet."""
-        result: ApprovalCard = await self._call("withdraw", approval_id=approval_id, reason=reason)
-        return result
-
-    async def ask_again(self, task_id: str) -> ApprovalCard:
-        """Plan a ready task anew and ask for its approval."""
-        result: ApprovalCard = await self._call("ask_again", task_id=task_id)
         return result
 
     async def pause(self, node: Node, *, reason: str, key: str | None = None) -> HoldRow:
@@ -367,28 +331,6 @@ class EngineClient:
         result: WorkOrderRow = await self._call("validate_again", work_order_id=work_order_id, reason=reason)
         return result
 
-    async def reconcile(
-        self,
-        attempt_id: str,
-        finding: Finding,
-        *,
-        reason: str,
-        cost: int | None = None,
-        active_ms: int | None = None,
-        proof: Sequence[Proof] = (),
-    ) -> AttemptRow:
-        """End an UNKNOWN by a recorded decision; the owner reads the files of ``proof`` from their absolute paths."""
-        result: AttemptRow = await self._call(
-            "reconcile",
-            attempt_id=attempt_id,
-            finding=finding,
-            reason=reason,
-            cost=cost,
-            active_ms=active_ms,
-            proof=tuple(proof),
-        )
-        return result
-
     async def replan(
         self, work_order_id: str, spec: WorkOrderSpec, *, reason: str, key: str | None = None
     ) -> WorkOrderRow:
@@ -417,15 +359,6 @@ class EngineClient:
         result: Rehearsal = await self._call("backups.rehearse", path=path)
         return result
 
-    async def schedule_backups(self, schedule: BackupSchedule | None) -> None:
-        """Have backups made by themselves, or end that with None."""
-        await self._call("schedule_backups", schedule=schedule)
-
-    async def backup_schedule(self) -> BackupSchedule | None:
-        """The schedule of backups in force."""
-        result: BackupSchedule | None = await self._call("backup_schedule")
-        return result
-
     async def status(self) -> EngineStatus:
         """The facts that are always shown."""
         result: EngineStatus = await self._call("status")
@@ -448,16 +381,6 @@ class EngineClient:
     async def diagnostics(self) -> Diagnostics:
         """What helps to find a fault, without anything that people wrote."""
         result: Diagnostics = await self._call("diagnostics")
-        return result
-
-    async def inbox(self, *, after: str | None = None, limit: int = 200) -> tuple[InboxRow, ...]:
-        """Requests for approval that wait, oldest first."""
-        result: tuple[InboxRow, ...] = await self._call("inbox", after=after, limit=limit)
-        return result
-
-    async def approval(self, approval_id: str) -> ApprovalCard:
-        """Everything about one request for approval."""
-        result: ApprovalCard = await self._call("approval", approval_id=approval_id)
         return result
 
     async def work_orders(
@@ -492,28 +415,9 @@ class EngineClient:
         result: tuple[AttemptRow, ...] = await self._call("running")
         return result
 
-    async def evidence(self, attempt_id: str) -> EvidenceView:
-        """What was observed of an attempt."""
-        result: EvidenceView = await self._call("evidence", attempt_id=attempt_id)
-        return result
-
     async def receipt(self, name: str) -> tuple[ReceiptEntry, ...]:
         """Everything that a receipt of a work order tells."""
         result: tuple[ReceiptEntry, ...] = await self._call("receipt", name=name)
-        return result
-
-    async def read_output(
-        self, attempt_id: str, role: str, *, path: str = "", offset: int = 0, most_bytes: int = LARGEST_PART
-    ) -> OutputPart:
-        """A part of what an attempt wrote, with secrets masked."""
-        result: OutputPart = await self._call(
-            "read_output", attempt_id=attempt_id, role=role, path=path, offset=offset, most_bytes=most_bytes
-        )
-        return result
-
-    async def verify_blob(self, sha256: str) -> BlobState:
-        """Read a kept file again and compare it with its digest."""
-        result: BlobState = await self._call("verify_blob", sha256=sha256)
         return result
 
     async def explain(self, task_id: str) -> tuple[Gate, ...]:

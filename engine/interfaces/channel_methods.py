@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 from engine.actors import Actor, ActorKind
+from engine.approving import Approvals
 from engine.backup.backups import Backups
+from engine.backup.schedule import ScheduledBackups
 from engine.budgeting import Budgets
 from engine.control.agents import Agents
 from engine.engine import Engine
@@ -22,8 +24,10 @@ from engine.interfaces import wire
 from engine.interfaces.own_work import only_its_own
 from engine.interfaces.rights import Right, require_right
 from engine.interfaces.work_order_file import parse_work_order, to_toml
+from engine.kept_evidence import KeptEvidence
 from engine.retention import Retention
 from engine.schedules import Schedules
+from engine.unknowns import Unknowns
 from engine.wakes import AlarmClock
 from engine.work_order import WorkOrderSpec
 
@@ -107,12 +111,12 @@ METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
         _method(Engine.submit, Right.ASK, _SEALING_SECONDS),
-        _method(Engine.ask_again, Right.ASK, _SEALING_SECONDS),
+        _method(Approvals.ask_again, Right.ASK, _SEALING_SECONDS, part="approvals"),
         _method(Engine.check, Right.ASK, _SEALING_SECONDS),
         _method(Engine.take_back, Right.ASK),
-        _method(Engine.approve, Right.DECIDE),
-        _method(Engine.reject, Right.DECIDE),
-        _method(Engine.withdraw, Right.DECIDE),
+        _method(Approvals.approve, Right.DECIDE, part="approvals"),
+        _method(Approvals.reject, Right.DECIDE, part="approvals"),
+        _method(Approvals.withdraw, Right.DECIDE, part="approvals"),
         _method(Engine.pause, Right.DECIDE),
         _method(Engine.hold, Right.DECIDE),
         _method(Engine.resume, Right.DECIDE),
@@ -123,26 +127,26 @@ METHODS: Mapping[str, Method] = {
         _method(Engine.allow_correction, Right.DECIDE),
         _method(Engine.validate_again, Right.DECIDE),
         _method(Engine.validate_by_person, Right.DECIDE),
-        _method(Engine.reconcile, Right.DECIDE, _SEALING_SECONDS),
+        _method(Unknowns.reconcile, Right.DECIDE, _SEALING_SECONDS, part="unknowns"),
         _method(Engine.replan, Right.DECIDE, _SEALING_SECONDS),
         _method(Engine.acknowledge_restore, Right.DECIDE),
-        _method(Engine.schedule_backups, Right.DECIDE),
-        _method(Engine.backup_schedule, Right.LOOK),
+        _method(ScheduledBackups.set, Right.DECIDE, part="scheduled_backups"),
+        _method(ScheduledBackups.schedule, Right.LOOK, part="scheduled_backups"),
         _method(Engine.status, Right.LOOK),
         _method(Engine.figures, Right.LOOK),
         _method(Engine.diagnostics, Right.LOOK),
         _method(Engine.docket, Right.LOOK),
         _method(Engine.decide_missed, Right.DECIDE),
-        _method(Engine.inbox, Right.LOOK),
-        _method(Engine.approval, Right.LOOK),
+        _method(Approvals.inbox, Right.LOOK, part="approvals"),
+        _method(Approvals.card, Right.LOOK, part="approvals"),
         _method(Engine.work_orders, Right.LOOK),
         _method(Engine.work_order, Right.LOOK),
         _method(Engine.attempts, Right.LOOK),
         _method(Engine.running, Right.LOOK),
-        _method(Engine.evidence, Right.LOOK),
+        _method(KeptEvidence.of, Right.LOOK, part="evidence"),
         _method(Engine.receipt, Right.LOOK),
-        _method(Engine.read_output, Right.LOOK),
-        _method(Engine.verify_blob, Right.LOOK, _READING_EVERYTHING_SECONDS),
+        _method(KeptEvidence.read_output, Right.LOOK, part="evidence"),
+        _method(KeptEvidence.verify_blob, Right.LOOK, _READING_EVERYTHING_SECONDS, part="evidence"),
         _method(Engine.explain, Right.LOOK),
         _method(Engine.journal, Right.LOOK),
         _method(Engine.verify_journal, Right.LOOK, _READING_EVERYTHING_SECONDS, without="progress"),

@@ -207,10 +207,10 @@ async def backup_schedule(
     async with session.client() as client:
         if every is not None:
             place = "" if to is None else str(to.expanduser().absolute())
-            await client.schedule_backups(BackupSchedule(parse_duration(every), keep, place))
+            await client.scheduled_backups.set(BackupSchedule(parse_duration(every), keep, place))
         elif off:
-            await client.schedule_backups(None)
-        found = await client.backup_schedule()
+            await client.scheduled_backups.set(None)
+        found = await client.scheduled_backups.schedule()
     session.out.result({"schedule": found}, lambda: _schedule_lines(found))
 
 

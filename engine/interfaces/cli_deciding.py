@@ -96,8 +96,8 @@ async def approve(
     clock = SystemClock()
     began = clock.elapsed()
     async with session.client() as client:
-        await client.require("approve")
-        card = await client.approval(await find_approval(client, name, ApprovalState.PENDING))
+        await client.require("approvals.approve")
+        card = await client.approvals.card(await find_approval(client, name, ApprovalState.PENDING))
     for line in approval_lines(card, f"WO-{card.number}", clock.now()):
         session.out.line(line)
     _require_choice(card, with_validation)
@@ -105,7 +105,7 @@ async def approve(
     prefix = read_seal_prefix(session, "approve") if seal is None else seal
     require_seal(card, prefix)
     async with session.client() as client:
-        done = await client.approve(
+        done = await client.approvals.approve(
             card.approval_id,
             seal=card.seal,
             covers_validation=with_validation,
@@ -169,7 +169,7 @@ def _approved(card: ApprovalCard, alone: bool) -> Iterator[Line]:
 async def reject(session: Session, name: Asked, reason: NeededReason) -> None:
     """Reject a request for approval."""
     async with session.client() as client:
-        card = await client.reject(await find_approval(client, name, ApprovalState.PENDING), reason)
+        card = await client.approvals.reject(await find_approval(client, name, ApprovalState.PENDING), reason)
     session.out.result(card, lambda: _card_state(card))
 
 
@@ -177,7 +177,7 @@ async def withdraw(session: Session, name: Asked, reason: ReasonOption = "") -> 
     """Take back a request, or an approval that nothing has used yet."""
     async with session.client() as client:
         approval = await find_approval(client, name, ApprovalState.PENDING, ApprovalState.APPROVED)
-        card = await client.withdraw(approval, reason)
+        card = await client.approvals.withdraw(approval, reason)
     session.out.result(card, lambda: _card_state(card))
 
 
@@ -283,7 +283,7 @@ async def reconcile(
     proof = shown_proofs(files or (), notes or ())
     async with session.client() as client:
         _, attempt = await find_attempt(client, name)
-        row = await client.reconcile(
+        row = await client.unknowns.reconcile(
             attempt.id, Finding[finding.name], reason=reason, cost=cost, active_ms=active_ms, proof=proof
         )
     session.out.result(row, lambda: _reconciled(row, proof))

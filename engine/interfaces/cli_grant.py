@@ -109,7 +109,7 @@ async def give(
     lasts_ms = parse_duration(lasts)
     async with session.client() as client:
         await client.require("grants.give")
-        card = await client.approval(await find_approval(client, name, ApprovalState.PENDING))
+        card = await client.approvals.card(await find_approval(client, name, ApprovalState.PENDING))
         requester = (await client.work_order(card.work_order_id)).row.requested_by
     for line in approval_lines(card, f"WO-{card.number}", clock.now()):
         session.out.line(line)

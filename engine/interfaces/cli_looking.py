@@ -92,7 +92,7 @@ async def ask_again(
     """Plan a task afresh and ask for its approval again, after a request ended or what would run changed."""
     async with session.client() as client:
         _, row = await find_task(client, task)
-        card = await client.ask_again(row.id)
+        card = await client.approvals.ask_again(row.id)
     session.out.result(
         card,
         lambda: [
@@ -148,7 +148,7 @@ def _list_lines(rows: tuple[WorkOrderRow, ...], limit: int) -> Iterator[Line]:
 async def inbox(session: Session, limit: Limit = 50) -> None:
     """List the requests for approval that wait, oldest first."""
     async with session.client(reading=True) as client:
-        rows = await client.inbox(limit=limit)
+        rows = await client.approvals.inbox(limit=limit)
     session.out.result(rows, lambda: _inbox_lines(rows))
 
 
@@ -204,7 +204,9 @@ async def _show_attempt(session: Session, client: EngineClient, name: str) -> No
 async def _show_task(session: Session, client: EngineClient, name: str) -> None:
     story, task = await find_task(client, name)
     card = (
-        await client.approval(await find_approval(client, name, *ApprovalState)) if task.approval_id else None
+        await client.approvals.card(await find_approval(client, name, *ApprovalState))
+        if task.approval_id
+        else None
     )
 
     def lines() -> Iterator[Line]:
@@ -265,7 +267,7 @@ async def evidence(
         )
     async with session.client(reading=True) as client:
         full_name, attempt = await find_attempt(client, name)
-        view = await client.evidence(attempt.id)
+        view = await client.evidence.of(attempt.id)
         if stdout or stderr:
             _print_output(view, "stdout" if stdout else "stderr")
             return
@@ -276,7 +278,7 @@ async def evidence(
 
 
 async def _verify(session: Session, client: EngineClient, view: EvidenceView) -> None:
-    states = {blob.sha256: await client.verify_blob(blob.sha256) for blob in view.blobs}
+    states = {blob.sha256: await client.evidence.verify_blob(blob.sha256) for blob in view.blobs}
     wrong = [blob for blob in view.blobs if states[blob.sha256] is not BlobState.TRUE]
     found = [
         {"role": blob.role, "path": blob.path, "sha256": blob.sha256, "state": states[blob.sha256]}

@@ -99,7 +99,7 @@ async def find_approval(client: EngineClient, text: str, *states: ApprovalState)
     name = read_name(text)
     if _IDENTITY.fullmatch(name.work_order) and name.task is None:
         try:
-            return (await client.approval(name.work_order)).approval_id
+            return (await client.approvals.card(name.work_order)).approval_id
         except NotFound:
             pass
     if name.task is not None:
@@ -165,6 +165,6 @@ async def _story(client: EngineClient, name: Name) -> WorkOrderStory:
             raise
         missing = NotFound(f"There is no work order, attempt or approval {name.text}.")
     try:
-        return await client.work_order((await client.evidence(name.work_order)).attempt.work_order_id)
+        return await client.work_order((await client.evidence.of(name.work_order)).attempt.work_order_id)
     except NotFound:
         raise missing from None

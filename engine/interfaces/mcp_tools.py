@@ -171,7 +171,7 @@ class AgentDesk:
     async def _show(self, client: EngineClient, given: NameArguments, _call_id: str) -> ToolAnswer:
         _, story = await self._own(client, given.name)
         asked = story.tasks[-1].approval_id
-        card = await client.approval(asked) if asked is not None else None
+        card = await client.approvals.card(asked) if asked is not None else None
         return ToolAnswer(True, _sentence(story), data=order_state(story, card))
 
     async def _wait(self, client: EngineClient, given: WaitArguments, _call_id: str) -> ToolAnswer:
@@ -203,7 +203,7 @@ class AgentDesk:
                 means="Nothing was changed.",
                 do="Look at the work order.",
             )
-        card = await client.ask_again(task.id)
+        card = await client.approvals.ask_again(task.id)
         text = f"A person was asked again to approve WO-{story.row.number}."
         return ToolAnswer(True, text, data=order_state(await client.work_order(story.row.id), card))
 
@@ -214,13 +214,13 @@ class AgentDesk:
 
     async def _evidence(self, client: EngineClient, given: AttemptArguments, _call_id: str) -> ToolAnswer:
         name, attempt = await self._attempt(client, given.name)
-        view = await client.evidence(attempt.id)
+        view = await client.evidence.of(attempt.id)
         state = f"{attempt.state}, {attempt.outcome}" if attempt.outcome else attempt.state.value
         return ToolAnswer(True, f"{name} is {state}.", data=evidence_facts(name, view))
 
     async def _output(self, client: EngineClient, given: OutputArguments, _call_id: str) -> ToolAnswer:
         name, attempt = await self._attempt(client, given.name)
-        part = await client.read_output(
+        part = await client.evidence.read_output(
             attempt.id, given.role, path=given.path, offset=given.offset, most_bytes=given.limit
         )
         where = f"{given.role} {given.path}".strip()

@@ -20,11 +20,11 @@ _SUBJECTS: Mapping[str, tuple[Asked, str]] = {
     "work_order": ("work_order", "name"),
     "receipt": ("work_order", "name"),
     "journal": ("work_order", "work_order_id"),
-    "ask_again": ("task", "task_id"),
+    "approvals.ask_again": ("task", "task_id"),
     "explain": ("task", "task_id"),
-    "approval": ("approval", "approval_id"),
-    "evidence": ("attempt", "attempt_id"),
-    "read_output": ("attempt", "attempt_id"),
+    "approvals.card": ("approval", "approval_id"),
+    "evidence.of": ("attempt", "attempt_id"),
+    "evidence.read_output": ("attempt", "attempt_id"),
 }
 """The methods that are about one thing: its kind, and the argument that names it."""
 

@@ -48,7 +48,11 @@ def require_right(actor: Actor, right: Right, method: str) -> None:
     )
 
 
+_SAID_ENOUGH = frozenset({"approvals", "unknowns", "evidence"})
+"""Parts of the engine whose methods' names are the words that everybody uses for the act."""
+
+
 def _words(method: str) -> str:
-    """What a method does, in words: ``grants.revoke`` is "revoke (grants)"."""
+    """What a method does, in words: ``grants.revoke`` is "revoke (grants)", ``approvals.approve`` is "approve"."""
     part, _, name = method.replace("_", " ").rpartition(".")
-    return f"{name} ({part})" if part else name
+    return f"{name} ({part})" if part and part not in _SAID_ENOUGH else name

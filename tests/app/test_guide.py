@@ -68,9 +68,9 @@ async def test_it_leads_watches_and_does_nothing_by_itself(qapp: QApplication, f
         assert "Step 2 of 11" in said(window)
         await until(lambda: window.current_page == "inbox")
         assert await engine.attempts() == (), "nothing ran"
-        row = next(row for row in await engine.inbox() if row.title.startswith("Edits"))
-        card = await engine.approval(row.approval_id)
-        await engine.approve(row.approval_id, session.actor, seal=card.seal, covers_validation=True)
+        row = next(row for row in await engine.approvals.inbox() if row.title.startswith("Edits"))
+        card = await engine.approvals.card(row.approval_id)
+        await engine.approvals.approve(row.approval_id, session.actor, seal=card.seal, covers_validation=True)
         await until(lambda: is_done(window))
         press(window, "Next step")
         assert not is_done(window)
@@ -100,9 +100,9 @@ async def test_a_long_one_can_be_asked_for_and_waits_for_approval(qapp: QApplica
         await until(lambda: session.status is not None and session.status.pending_approvals == 8)
         await session.settled()
         assert window.current_page == "inbox"
-        rows = await session.engine.inbox()
+        rows = await session.engine.approvals.inbox()
         assert rows[-1].title == "Counts for two minutes"
-        card = await session.engine.approval(rows[-1].approval_id)
+        card = await session.engine.approvals.card(rows[-1].approval_id)
         assert card.plan["limits"]["time_ms"] > 120_000
         assert all(line.cost_left >= 0 and line.active_ms_left >= 0 for line in card.budget), "it may run"
         assert await session.engine.attempts() == ()

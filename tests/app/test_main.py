@@ -102,12 +102,14 @@ async def test_the_first_start_brings_harmless_work(qapp: QApplication, folder: 
         assert window.session.alerts.shown() == (), "the tour says what there is"
         await guided_tour(window, window.session)
         engine = window.session.engine
-        assert len(await engine.inbox()) == 7, "what still waits is taken up, not asked for again"
+        assert len(await engine.approvals.inbox()) == 7, "what still waits is taken up, not asked for again"
         assert not (folder / "scratch workspace 2").exists()
-        works = next(row for row in await engine.inbox() if row.title.startswith("Works"))
-        await engine.reject(works.approval_id, window.session.actor, reason="to take the tour again")
+        works = next(row for row in await engine.approvals.inbox() if row.title.startswith("Works"))
+        await engine.approvals.reject(
+            works.approval_id, window.session.actor, reason="to take the tour again"
+        )
         await guided_tour(window, window.session)
-        titles = [row.title for row in await engine.inbox()]
+        titles = [row.title for row in await engine.approvals.inbox()]
         assert len(titles) == len(set(titles)) == 7, "only what no longer waits is asked for"
         assert (folder / "scratch workspace 2" / "README.md").exists(), "the tour may be taken again"
 
@@ -288,7 +290,7 @@ def test_the_tour_without_a_display_never_acts_on_given_data(qapp: QApplication,
 
 def test_the_option_for_pictures(qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def seed(engine: Engine, scratch: Path) -> None:
-        assert await engine.inbox() == ()
+        assert await engine.approvals.inbox() == ()
 
     monkeypatch.setattr("app.screenshots.seed", seed)
     monkeypatch.setattr(main, "registered_pages", lambda: registered_pages()[:1])

@@ -106,7 +106,7 @@ async def test_from_submit_to_accepted_in_the_window(
         attempt = (await window.session.engine.work_order(orders[0].id)).tasks[0].attempts[0]
         window.open_page("evidence", attempt.id)
         await window.session.settled()
-        seen = await window.session.engine.evidence(attempt.id)
+        seen = await window.session.engine.evidence.of(attempt.id)
         assert seen.validation is not None
         assert seen.validation.outcome == "PASSED"
 

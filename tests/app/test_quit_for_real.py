@@ -28,8 +28,10 @@ async def start(session: Session, spec: WorkOrderSpec) -> None:
     """Submit and approve, and wait until it runs."""
     engine = session.engine
     await engine.submit(spec, session.actor)
-    (row,) = await engine.inbox()
-    await engine.approve(row.approval_id, session.actor, seal=(await engine.approval(row.approval_id)).seal)
+    (row,) = await engine.approvals.inbox()
+    await engine.approvals.approve(
+        row.approval_id, session.actor, seal=(await engine.approvals.card(row.approval_id)).seal
+    )
     async with asyncio.timeout(30):
         while [found.state for found in await engine.running()] != [AttemptState.RUNNING]:
             await asyncio.sleep(0.01)
@@ -67,9 +69,9 @@ async def test_waiting_can_be_taken_back_and_work_goes_on(
         await until(lambda: session.status is not None and session.status.running == 0)
         assert not window.quit_asked.is_set()
         async with asyncio.timeout(30):
-            while not await session.engine.inbox():
+            while not await session.engine.approvals.inbox():
                 await asyncio.sleep(0.01)
-        (validation,) = await session.engine.inbox()
+        (validation,) = await session.engine.approvals.inbox()
         assert validation.purpose == "VALIDATE", "the next step is asked for as ever"
 
 

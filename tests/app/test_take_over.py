@@ -77,11 +77,11 @@ async def test_every_command_is_refused_before_the_engine_has_noticed(
     engine = await Engine.open(folder, automatic=automatic)
     try:
         await engine.submit(work_order(), AGENT)
-        (row,) = await engine.inbox()
+        (row,) = await engine.approvals.inbox()
         await take_over(engine)
         for call in (
-            engine.approve(row.approval_id, actor, seal=row.seal),
-            engine.reject(row.approval_id, actor, "no"),
+            engine.approvals.approve(row.approval_id, actor, seal=row.seal),
+            engine.approvals.reject(row.approval_id, actor, "no"),
             engine.hold(WHOLE_ENGINE, actor, reason="x"),
             engine.cancel(WHOLE_ENGINE, actor, reason="x"),
             engine.submit(work_order(), AGENT),
@@ -89,6 +89,6 @@ async def test_every_command_is_refused_before_the_engine_has_noticed(
             with pytest.raises(StaleEpoch):
                 await call
         assert (await engine.status()).superseded
-        assert [item.approval_id for item in await engine.inbox()] == [row.approval_id]
+        assert [item.approval_id for item in await engine.approvals.inbox()] == [row.approval_id]
     finally:
         await engine.close()

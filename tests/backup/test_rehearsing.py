@@ -124,8 +124,8 @@ async def test_b096_through_the_engine(
     engine = await Engine.open(folder, automatic=False)
     order = await engine.submit(work_order(count), agent)
     made = await engine.backups.back_up(actor)
-    (row,) = await engine.inbox()
-    await engine.approve(row.approval_id, actor, seal=row.seal, covers_validation=True)
+    (row,) = await engine.approvals.inbox()
+    await engine.approvals.approve(row.approval_id, actor, seal=row.seal, covers_validation=True)
     while await engine.work_once():
         await engine.reconcile_once()
     assert (workspace / "runs").read_text() == "x"
@@ -148,7 +148,7 @@ async def test_b096_through_the_engine(
             assert await engine.work_once() == 0
             if (await engine.status()).holds:
                 await engine.acknowledge_restore(actor, "looked")
-        assert await engine.inbox() == ()
+        assert await engine.approvals.inbox() == ()
         again = await engine.work_order_row(order.id)
         assert again is not None
         assert again.state is WorkOrderState.DECISION_NEEDED

@@ -142,7 +142,7 @@ async def look_at_inbox(page: InboxView, engine: Engine, seconds: float) -> bool
     chosen, seen = page._wanted, in_view(page)
     above = [page._model.entry(row).row.approval_id for row in range(ABOVE)]
     for approval_id in above:
-        await engine.reject(approval_id, PERSON, "decided by somebody else")
+        await engine.approvals.reject(approval_id, PERSON, "decided by somebody else")
         await asyncio.sleep(seconds / ABOVE)
     await until(lambda: not {page._model.row_of(approval_id) for approval_id in above} - {-1})
     return bool(seen) and (chosen, seen) == (page._wanted, in_view(page))

@@ -46,28 +46,28 @@ async def test_a_step_holds_the_engine_until_a_person_confirms(
     async with opened(folder, clock) as engine:
         due = await engine.submit(work_order(due_at=clock.now() + 60_000), actor)
         ready = await engine.submit(work_order(), actor)
-        rows = {row.work_order_id: row for row in await engine.inbox()}
+        rows = {row.work_order_id: row for row in await engine.approvals.inbox()}
         clock.step_wall(step)
         await engine.reconcile_once()
         assert await holds(engine) == [HoldKind.CLOCK]
-        await engine.approve(rows[ready.id].approval_id, actor, seal=rows[ready.id].seal)
+        await engine.approvals.approve(rows[ready.id].approval_id, actor, seal=rows[ready.id].seal)
         assert await engine.work_once() == 0
         story = await engine.work_order(due.id)
         assert story.tasks[0].state == "WAITING"
-        assert len(await engine.inbox()) == 1
+        assert len(await engine.approvals.inbox()) == 1
         with pytest.raises(Refused, match="consistent samples"):
-            await engine.restore_clock_trust(actor, "I set the time")
+            await engine.clock_trust.restore(actor, "I set the time")
         if step > 0:
             await sample(engine, clock)
-            await engine.restore_clock_trust(actor, "I set the time")
+            await engine.clock_trust.restore(actor, "I set the time")
         else:
             await sample(engine, clock)
             with pytest.raises(Refused):
-                await engine.restore_clock_trust(actor, "I set the time")
+                await engine.clock_trust.restore(actor, "I set the time")
             clock.step_wall(-step)
             await engine.reconcile_once()
             await sample(engine, clock)
-            await engine.restore_clock_trust(actor, "I set it back")
+            await engine.clock_trust.restore(actor, "I set it back")
         assert await holds(engine) == []
         clock.advance(60_000)
         await engine.reconcile_once()
@@ -82,12 +82,12 @@ async def test_no_lease_is_judged_by_a_jump(
     """B-079: nothing expires because of a jump, not even in the pass that first sees it."""
     async with opened(folder, clock) as engine:
         await engine.submit(work_order(), actor)
-        (row,) = await engine.inbox()
+        (row,) = await engine.approvals.inbox()
         clock.step_wall(YEAR)
         done = await engine.reconcile_once()
         assert done["expire_approvals"] == ()
-        assert (await engine.approval(row.approval_id)).approval_id == row.approval_id
-        assert [item.approval_id for item in await engine.inbox()] == [row.approval_id]
+        assert (await engine.approvals.card(row.approval_id)).approval_id == row.approval_id
+        assert [item.approval_id for item in await engine.approvals.inbox()] == [row.approval_id]
 
 
 async def test_a_high_water_in_the_future_is_lowered_by_an_explicit_decision(
@@ -102,12 +102,12 @@ async def test_a_high_water_in_the_future_is_lowered_by_an_explicit_decision(
     async with opened(folder, clock) as engine:
         assert await holds(engine) == [HoldKind.CLOCK]
         with pytest.raises(Refused):
-            await engine.restore_clock_trust(actor, "it was wrong before", lower_high_water=True)
+            await engine.clock_trust.restore(actor, "it was wrong before", lower_high_water=True)
         clock.advance(1_000)
         for _ in range(SAMPLES_WANTED):
             clock.advance(1_000)
             await engine.reconcile_once()
-        await engine.restore_clock_trust(actor, "it was wrong before", lower_high_water=True)
+        await engine.clock_trust.restore(actor, "it was wrong before", lower_high_water=True)
         (row,) = [row for row in await engine.journal(limit=1000) if row.kind == "clock.trusted"]
         assert row.detail["high_water_before"] - row.detail["high_water_after"] > YEAR - 60_000
         assert await holds(engine) == []

@@ -87,9 +87,9 @@ async def drive(engine: Engine) -> None:
     try:
         while True:
             changed.clear()
-            for row in await engine.inbox():
-                card = await engine.approval(row.approval_id)
-                await engine.approve(
+            for row in await engine.approvals.inbox():
+                card = await engine.approvals.card(row.approval_id)
+                await engine.approvals.approve(
                     row.approval_id,
                     PERSON,
                     seal=row.seal,

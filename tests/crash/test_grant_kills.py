@@ -36,7 +36,7 @@ def spec(workspace: Path) -> WorkOrderSpec:
 
 async def give(engine: Engine, workspace: Path) -> None:
     await engine.submit(spec(workspace), PERSON)
-    (row,) = await engine.inbox()
+    (row,) = await engine.approvals.inbox()
     await engine.grants.give(
         row.approval_id, PERSON, seal=row.seal, ends_at=engine.clock.now() + HOUR, uses=2, any_state=True
     )
@@ -78,7 +78,7 @@ async def test_e42a_a_kill_leaves_a_grant_and_its_use_whole_or_not_at_all(
         committed = when == "after_commit"
         if point == "grant":
             assert len(grants) == committed
-            assert len(await engine.inbox()) == (not committed)
+            assert len(await engine.approvals.inbox()) == (not committed)
             return
         (grant,) = grants
         assert (grant.uses, len(orders)) == ((2, 2) if committed else (1, 1))
@@ -88,7 +88,7 @@ async def test_e42a_a_kill_leaves_a_grant_and_its_use_whole_or_not_at_all(
         view = await engine.grants.grant(grant.id)
         assert [use.ordinal for use in view.uses] == [1, 2]
         assert [use.approval_state for use in view.uses] == [ApprovalState.APPROVED] * 2
-        assert len(await engine.inbox()) == (2 if committed else 1)
+        assert len(await engine.approvals.inbox()) == (2 if committed else 1)
         assert (await engine.verify_journal()).sound
     finally:
         await engine.close()

@@ -118,7 +118,7 @@ async def test_killed_and_restarted(
         assert (await engine.verify_journal()).sound
         assert await engine._storage.read(_books) == []
         if unknown:
-            assert await engine.inbox() == (), (
+            assert await engine.approvals.inbox() == (), (
                 "nothing is asked for, nothing runs, before a person has decided"
             )
             assert await engine.work_once() == 0
@@ -142,7 +142,7 @@ async def finish(folder: Path, *, ran: bool) -> None:
                     break
                 (lost,) = await engine.attempts(states=(AttemptState.UNKNOWN,))
                 took_effect = ran and lost.purpose is Purpose.IMPLEMENT
-                await engine.reconcile(
+                await engine.unknowns.reconcile(
                     lost.id,
                     Finding.TOOK_EFFECT if took_effect else Finding.DID_NOT,
                     PERSON,

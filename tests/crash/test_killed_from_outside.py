@@ -82,16 +82,18 @@ async def test_b052_killed_while_a_command_runs(folder: Path, workspace: Path) -
         assert (lost.state, lost.reason_code) == (AttemptState.UNKNOWN, "console_lost")
         assert "fail" not in lost.reason.lower()
         assert await engine._storage.read(frozen) == [(5, 90_000)] * 3
-        view = await engine.evidence(lost.id)
+        view = await engine.evidence.of(lost.id)
         assert view.stdout_file is not None
         assert Path(view.stdout_file).read_bytes().splitlines() == [b"half of it"], (
             "what it had written is still shown"
         )
-        assert await engine.inbox() == ()
+        assert await engine.approvals.inbox() == ()
         assert await engine.work_once() == 0
-        await engine.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="It had done half and was undone.")
+        await engine.unknowns.reconcile(
+            lost.id, Finding.DID_NOT, PERSON, reason="It had done half and was undone."
+        )
         await engine.reconcile_once()
-        assert len(await engine.inbox()) == 1, "it needs a new approval"
+        assert len(await engine.approvals.inbox()) == 1, "it needs a new approval"
         assert await engine.work_once() == 0
         assert await engine._storage.read(frozen) == [(0, 0)] * 3
     assert lines(workspace / "implemented") == 1

@@ -50,17 +50,17 @@ async def test_a_request_is_noticed_at_its_instant_and_once(
         heard.extend(change.subject_id for change in changes.changes if change.kind == "approval.expiring")
 
     await engine.submit(work_order(approval_life_ms=HOUR), actor)
-    (row,) = await engine.inbox()
+    (row,) = await engine.approvals.inbox()
     engine.subscribe(listen)
     clock.advance(HOUR - NOTICE + offset)
     for _ in range(3):
         await engine.reconcile_once()
     assert await noticed(engine) == [row.approval_id] * times
     assert heard == [row.approval_id] * times
-    assert len(await engine.inbox()) == 1
+    assert len(await engine.approvals.inbox()) == 1
     clock.advance(NOTICE - offset)
     await engine.reconcile_once()
-    assert await engine.inbox() == ()
+    assert await engine.approvals.inbox() == ()
 
 
 async def test_what_was_decided_or_ended_is_not_noticed(
@@ -68,10 +68,10 @@ async def test_what_was_decided_or_ended_is_not_noticed(
 ) -> None:
     for number in range(3):
         await engine.submit(work_order(title=f"{number}", approval_life_ms=HOUR), actor)
-    first, second, third = await engine.inbox()
-    await engine.approve(first.approval_id, actor, seal=first.seal)
-    await engine.reject(second.approval_id, actor, "no")
-    await engine.withdraw(third.approval_id, actor)
+    first, second, third = await engine.approvals.inbox()
+    await engine.approvals.approve(first.approval_id, actor, seal=first.seal)
+    await engine.approvals.reject(second.approval_id, actor, "no")
+    await engine.approvals.withdraw(third.approval_id, actor)
     for row in (first, second, third):
         wake = await engine.wakes.get(row.approval_id)
         assert wake is not None
@@ -85,7 +85,7 @@ async def test_one_that_lives_no_longer_than_the_notice_has_none(
     engine: Engine, clock: ManualClock, actor: Actor, work_order: Callable[..., Any]
 ) -> None:
     await engine.submit(work_order(approval_life_ms=NOTICE), actor)
-    (row,) = await engine.inbox()
+    (row,) = await engine.approvals.inbox()
     assert await engine.wakes.get(row.approval_id) is None
 
 
@@ -93,7 +93,7 @@ async def test_it_is_the_engines_own_and_after_downtime_nothing_is_said_of_what_
     engine: Engine, clock: ManualClock, actor: Actor, work_order: Callable[..., Any]
 ) -> None:
     await engine.submit(work_order(approval_life_ms=HOUR), actor)
-    (row,) = await engine.inbox()
+    (row,) = await engine.approvals.inbox()
     assert await engine.wakes.cancel(row.approval_id, actor) is CancelResult.UNAUTHORIZED
     clock.advance(2 * HOUR)
     await engine.wakes.run_due()

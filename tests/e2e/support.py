@@ -26,10 +26,10 @@ async def manual(folder: Path) -> Engine:
 
 async def approve_all(engine: Engine, *, covers: bool = False) -> int:
     """Approve everything that is pending; how much that was."""
-    rows = await engine.inbox()
+    rows = await engine.approvals.inbox()
     for row in rows:
-        card = await engine.approval(row.approval_id)
-        await engine.approve(
+        card = await engine.approvals.card(row.approval_id)
+        await engine.approvals.approve(
             row.approval_id,
             PERSON,
             seal=card.seal,

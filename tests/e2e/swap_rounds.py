@@ -97,8 +97,8 @@ async def _attempt(engine: Engine, workspace: Path, chance: random.Random) -> st
     stop_listening = engine.subscribe(listen)
     try:
         order = await engine.submit(work_order(workspace), PERSON)
-        (row,) = await engine.inbox()
-        await engine.approve(row.approval_id, PERSON, seal=row.seal)
+        (row,) = await engine.approvals.inbox()
+        await engine.approvals.approve(row.approval_id, PERSON, seal=row.seal)
         async with asyncio.timeout(PATIENCE_SECONDS):
             await ended.wait()
     finally:
@@ -113,7 +113,7 @@ async def _verdict(engine: Engine, attempt: AttemptRow) -> str:
     assert attempt.state in ENDED
     if attempt.reason_code.startswith("not_started"):
         return "refused"
-    view = await engine.evidence(attempt.id)
+    view = await engine.evidence.of(attempt.id)
     assert view.stdout_file is not None
     approved_ran = Path(view.stdout_file).read_bytes() == b"approved\n"
     if attempt.outcome is Outcome.SUCCEEDED:

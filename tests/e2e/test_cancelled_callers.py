@@ -103,9 +103,9 @@ async def test_no_claim_is_left_without_its_taker(
     try:
         for moment in range(12):
             order = await engine.submit(work_order(), AGENT)
-            (row,) = await engine.inbox()
+            (row,) = await engine.approvals.inbox()
             approving = asyncio.create_task(
-                engine.approve(row.approval_id, PERSON, seal=row.seal, covers_validation=True)
+                engine.approvals.approve(row.approval_id, PERSON, seal=row.seal, covers_validation=True)
             )
             for _ in range(moment):
                 await asyncio.sleep(0)

@@ -124,11 +124,11 @@ def kill_child(folder: Path, repository: Path, point: str, when: str) -> None:
 async def decide_unknown(engine: Engine, repository: Path) -> None:
     """What a careful person does after each restart: look, and say what happened."""
     for lost in await engine.attempts(states=(AttemptState.UNKNOWN,)):
-        assert await engine.inbox() == ()
+        assert await engine.approvals.inbox() == ()
         assert await engine.work_once() == 0, "nothing runs before a person has decided (E-51)"
         happened = lost.purpose is not Purpose.VALIDATE and ran(repository, lost.purpose.lower()) > 0
         finding = Finding.TOOK_EFFECT if happened else Finding.DID_NOT
-        await engine.reconcile(lost.id, finding, PERSON, reason="Looked at reports/ran.")
+        await engine.unknowns.reconcile(lost.id, finding, PERSON, reason="Looked at reports/ran.")
 
 
 def essence(rx: Rx) -> dict[str, Any]:

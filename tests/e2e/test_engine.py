@@ -53,7 +53,7 @@ async def state_is(engine: Engine, order: str, *states: WorkOrderState) -> None:
 
 async def has_pending(engine: Engine) -> None:
     async def reached() -> bool:
-        return bool(await engine.inbox())
+        return bool(await engine.approvals.inbox())
 
     await until(engine, reached)
 
@@ -65,22 +65,22 @@ async def test_from_submit_to_accepted(
     code = "import pathlib; pathlib.Path('made.txt').write_text('yes'); print('made it')"
     check = "import pathlib, sys; sys.exit(pathlib.Path('made.txt').read_text() != 'yes')"
     order = await engine.submit(work_order(code, check), agent)
-    (row,) = await engine.inbox()
-    card = await engine.approval(row.approval_id)
+    (row,) = await engine.approvals.inbox()
+    card = await engine.approvals.card(row.approval_id)
     assert card.validation_plan is not None
     assert {gate.name for gate in card.gates if not gate.open} == {"approval"}
     assert not (workspace / "made.txt").exists()
-    await engine.approve(row.approval_id, actor, seal=card.seal, covers_validation=True)
+    await engine.approvals.approve(row.approval_id, actor, seal=card.seal, covers_validation=True)
     await state_is(engine, order.id, WorkOrderState.AWAITING_ACCEPTANCE)
     story = await engine.work_order("WO-1")
     first = story.tasks[0].attempts[0]
-    view = await engine.evidence(first.id)
+    view = await engine.evidence.of(first.id)
     assert view.evidence is not None
     assert [item["path"] for item in view.evidence["workspace"]["added"]] == ["made.txt"]
     assert view.stdout_file is not None
     assert Path(view.stdout_file).read_bytes().strip() == b"made it"
     for blob in view.blobs:
-        assert await engine.verify_blob(blob.sha256) is BlobState.TRUE
+        assert await engine.evidence.verify_blob(blob.sha256) is BlobState.TRUE
     assert view.validation is not None
     assert view.validation.outcome == "PASSED"
     accepted = await engine.accept(order.id, actor, "good")
@@ -98,18 +98,18 @@ async def test_an_edited_script_is_refused(
     spec = work_order(implementation=CommandSpec((sys.executable, "task.py"), max_cost=1))
     order = await engine.submit(spec, agent)
     await engine.pause(WHOLE_ENGINE, actor)
-    (row,) = await engine.inbox()
-    await engine.approve(row.approval_id, actor, seal=row.seal)
+    (row,) = await engine.approvals.inbox()
+    await engine.approvals.approve(row.approval_id, actor, seal=row.seal)
     script.write_text("open('ran', 'w'); print('harmful')")
     await engine.resume(WHOLE_ENGINE, actor)
     await has_pending(engine)
-    (again,) = await engine.inbox()
+    (again,) = await engine.approvals.inbox()
     assert again.changed
-    card = await engine.approval(again.approval_id)
+    card = await engine.approvals.card(again.approval_id)
     assert any("task.py" in line.field for line in card.differences)
     assert not (workspace / "ran").exists()
     assert await engine.attempts() == ()
-    assert (await engine.approval(row.approval_id)).state == "CHANGED"
+    assert (await engine.approvals.card(row.approval_id)).state == "CHANGED"
     assert order.number == again.number
 
 
@@ -119,8 +119,8 @@ async def test_a_time_limit_is_unknown_until_a_person_decides(
     """B-032: nothing is retried; after the decision a new approval is asked for."""
     slow = python_command("import time; print('begun', flush=True); time.sleep(60)", time_limit_ms=300)
     await engine.submit(work_order(implementation=slow), agent)
-    (row,) = await engine.inbox()
-    await engine.approve(row.approval_id, actor, seal=row.seal)
+    (row,) = await engine.approvals.inbox()
+    await engine.approvals.approve(row.approval_id, actor, seal=row.seal)
 
     async def unknown() -> bool:
         return bool(await engine.attempts(states=(AttemptState.UNKNOWN,)))
@@ -129,10 +129,10 @@ async def test_a_time_limit_is_unknown_until_a_person_decides(
     (attempt,) = await engine.attempts()
     assert attempt.reason_code == "time_limit"
     assert "fail" not in attempt.reason.lower()
-    assert await engine.inbox() == ()
+    assert await engine.approvals.inbox() == ()
     status = await engine.status()
     assert (status.unknown, status.running) == (1, 0)
-    await engine.reconcile(attempt.id, Finding.DID_NOT, actor, reason="nothing was written")
+    await engine.unknowns.reconcile(attempt.id, Finding.DID_NOT, actor, reason="nothing was written")
     await has_pending(engine)
 
 
@@ -147,8 +147,8 @@ async def test_cancel_stops_what_runs(
         "time.sleep(60)"
     )
     order = await engine.submit(work_order(code), agent)
-    (row,) = await engine.inbox()
-    await engine.approve(row.approval_id, actor, seal=row.seal)
+    (row,) = await engine.approvals.inbox()
+    await engine.approvals.approve(row.approval_id, actor, seal=row.seal)
 
     async def running() -> bool:
         return any(item.state is AttemptState.RUNNING for item in await engine.running())
@@ -167,11 +167,11 @@ async def test_only_a_person_decides(
 ) -> None:
     """E-42, E-90: an agent asks, and nothing else; the refusal changes nothing."""
     order = await engine.submit(work_order(), agent)
-    (row,) = await engine.inbox()
+    (row,) = await engine.approvals.inbox()
     refused = [
-        engine.approve(row.approval_id, agent, seal=row.seal),
-        engine.reject(row.approval_id, agent, "no"),
-        engine.withdraw(row.approval_id, agent),
+        engine.approvals.approve(row.approval_id, agent, seal=row.seal),
+        engine.approvals.reject(row.approval_id, agent, "no"),
+        engine.approvals.withdraw(row.approval_id, agent),
         engine.hold(WHOLE_ENGINE, agent, reason="x"),
         engine.resume(WHOLE_ENGINE, agent),
         engine.cancel(WHOLE_ENGINE, agent, reason="x"),
@@ -180,7 +180,7 @@ async def test_only_a_person_decides(
     for call in refused:
         with pytest.raises(Unauthorized):
             await call
-    assert (await engine.inbox())[0].approval_id == row.approval_id
+    assert (await engine.approvals.inbox())[0].approval_id == row.approval_id
 
 
 async def test_what_cannot_be_planned_is_refused_at_once(
@@ -238,14 +238,14 @@ async def test_a_drifted_validation_is_asked_once_more_and_then_runs(
         spec.validation, command=CommandSpec((sys.executable, "check.py"), max_cost=1, time_limit_ms=30_000)
     )
     order = await engine.submit(replace(spec, validation=judged_by), agent)
-    (row,) = await engine.inbox()
-    await engine.approve(row.approval_id, actor, seal=row.seal, covers_validation=True)
+    (row,) = await engine.approvals.inbox()
+    await engine.approvals.approve(row.approval_id, actor, seal=row.seal, covers_validation=True)
     await has_pending(engine)
-    (again,) = await engine.inbox()
-    card = await engine.approval(again.approval_id)
+    (again,) = await engine.approvals.inbox()
+    card = await engine.approvals.card(again.approval_id)
     assert [line.field for line in card.differences] == ["input check.py"]
     assert card.plan["state"]["kind"] == "files"
-    await engine.approve(again.approval_id, actor, seal=again.seal)
+    await engine.approvals.approve(again.approval_id, actor, seal=again.seal)
     await state_is(engine, order.id, WorkOrderState.AWAITING_ACCEPTANCE)
 
 

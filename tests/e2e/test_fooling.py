@@ -45,8 +45,8 @@ class Desk:
     async def approve(self, spec: WorkOrderSpec, *, covers: bool = False) -> ApprovalCard:
         await self.engine.pause(WHOLE_ENGINE, self.person)
         await self.engine.submit(spec, self.person)
-        (row,) = await self.engine.inbox()
-        return await self.engine.approve(
+        (row,) = await self.engine.approvals.inbox()
+        return await self.engine.approvals.approve(
             row.approval_id, self.person, seal=row.seal, covers_validation=covers
         )
 
@@ -58,11 +58,11 @@ class Desk:
         await self.let_go()
 
         async def asked() -> bool:
-            return bool(await self.engine.inbox())
+            return bool(await self.engine.approvals.inbox())
 
         await until(self.engine, asked)
-        (row,) = await self.engine.inbox()
-        card = await self.engine.approval(row.approval_id)
+        (row,) = await self.engine.approvals.inbox()
+        card = await self.engine.approvals.card(row.approval_id)
         assert row.changed
         found = {line.field for line in card.differences}
         assert found >= set(fields), found
@@ -220,7 +220,7 @@ async def test_the_workspace_itself_becomes_a_link(desk: Desk, order: Make, tmp_
 
     async def back() -> bool:
         (row,) = await desk.engine.work_orders()
-        return bool(await desk.engine.inbox()) or row.state is WorkOrderState.DECISION_NEEDED
+        return bool(await desk.engine.approvals.inbox()) or row.state is WorkOrderState.DECISION_NEEDED
 
     await until(desk.engine, back)
     assert await desk.engine.attempts() == ()
@@ -284,14 +284,14 @@ async def test_b020_swapped_while_it_starts_is_never_taken_for_done(desk: Desk, 
         await desk.let_go()
         for _ in range(12):
             await settled(desk)
-            for row in await desk.engine.inbox():
-                await desk.engine.approve(row.approval_id, desk.person, seal=row.seal)
+            for row in await desk.engine.approvals.inbox():
+                await desk.engine.approvals.approve(row.approval_id, desk.person, seal=row.seal)
     finally:
         stop.set()
         thread.join()
     await settled(desk)
     for attempt in await desk.engine.attempts():
-        view = await desk.engine.evidence(attempt.id)
+        view = await desk.engine.evidence.of(attempt.id)
         output = Path(view.stdout_file).read_text() if view.stdout_file else ""
         sealed_good = good_seal(view.plan, good)
         if attempt.outcome is Outcome.SUCCEEDED:
@@ -317,7 +317,11 @@ async def settled(desk: Desk) -> None:
     async def quiet() -> bool:
         (order,) = await desk.engine.work_orders()
         status = await desk.engine.status()
-        waits = bool(await desk.engine.inbox()) or order.state is not WorkOrderState.ACTIVE or status.unknown
+        waits = (
+            bool(await desk.engine.approvals.inbox())
+            or order.state is not WorkOrderState.ACTIVE
+            or status.unknown
+        )
         return bool(waits) and status.running == 0
 
     await until(desk.engine, quiet)
@@ -331,4 +335,4 @@ async def concluded(desk: Desk):
 
     await until(desk.engine, over)
     attempt = (await desk.engine.attempts())[-1]
-    return await desk.engine.evidence(attempt.id)
+    return await desk.engine.evidence.of(attempt.id)

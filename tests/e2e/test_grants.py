@@ -78,7 +78,7 @@ class Desk:
     async def card(self, order: WorkOrderRow) -> Any:
         approval_id = (await self.engine.work_order(order.id)).tasks[-1].approval_id
         assert approval_id is not None
-        return await self.engine.approval(approval_id)
+        return await self.engine.approvals.card(approval_id)
 
     async def give(self, order: WorkOrderRow, actor: Actor = PERSON, **terms: Any) -> GrantView:
         card = await self.card(order)
@@ -130,7 +130,7 @@ async def test_b002_a_grant_approves_counts_and_ends_with_its_last_use(desk: Des
     assert kinds(told).count("grant.used") == 3
     assert kinds(told).count("grant.used_up") == 1
     assert (await desk.engine.verify_journal()).sound
-    assert (await desk.engine.quiet_meter()).decisions_last_hour == 0, "nobody looked at these"
+    assert (await desk.engine.approvals.quiet_meter()).decisions_last_hour == 0, "nobody looked at these"
 
 
 async def test_nothing_that_waits_already_is_approved_by_a_grant(desk: Desk) -> None:
@@ -239,7 +239,7 @@ async def test_b019_a_script_that_drifts_after_the_grant_approved_it_does_not_ru
     await desk.engine.work_once()
     assert not await desk.engine.attempts()
     assert (await desk.grant(view)).row.state is GrantState.VOID
-    assert len(await desk.engine.inbox()) == 2
+    assert len(await desk.engine.approvals.inbox()) == 2
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ async def test_e32_a_distrusted_clock_voids_grants_for_good(desk: Desk, step: in
     for _ in range(SAMPLES_WANTED + 1):
         desk.clock.advance(1_000)
         await desk.engine.reconcile_once()
-    await desk.engine.restore_clock_trust(PERSON, "set right")
+    await desk.engine.clock_trust.restore(PERSON, "set right")
     assert await desk.state(await desk.submit()) is ApprovalState.PENDING
     assert await desk.state(order) is ApprovalState.PENDING, "what it had approved is asked for again"
 
@@ -410,12 +410,12 @@ async def test_what_a_person_rejected_or_withdrew_no_grant_approves(desk: Desk) 
     waiting = await desk.submit("alpha")
     await desk.give(await desk.submit("alpha"))
     card = await desk.card(waiting)
-    await desk.engine.reject(card.approval_id, PERSON, "not this one")
-    again = await desk.engine.ask_again(card.task_id, AGENT)
+    await desk.engine.approvals.reject(card.approval_id, PERSON, "not this one")
+    again = await desk.engine.approvals.ask_again(card.task_id, AGENT)
     assert again.state is ApprovalState.PENDING
     granted = await desk.submit()
-    await desk.engine.withdraw((await desk.card(granted)).approval_id, PERSON, "wait")
-    again = await desk.engine.ask_again((await desk.card(granted)).task_id, AGENT)
+    await desk.engine.approvals.withdraw((await desk.card(granted)).approval_id, PERSON, "wait")
+    again = await desk.engine.approvals.ask_again((await desk.card(granted)).task_id, AGENT)
     assert again.state is ApprovalState.APPROVED, (
         "taking back one use is no decision against the grant's thing"
     )
@@ -461,7 +461,7 @@ async def test_a_seal_that_was_not_shown_grants_nothing(desk: Desk) -> None:
         await desk.engine.grants.give(
             card.approval_id, PERSON, seal="0" * 64, ends_at=desk.clock.now() + HOUR, uses=1
         )
-    await desk.engine.reject(card.approval_id, PERSON, "no")
+    await desk.engine.approvals.reject(card.approval_id, PERSON, "no")
     with pytest.raises(WrongState):
         await desk.give(order)
 

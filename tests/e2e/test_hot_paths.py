@@ -54,7 +54,7 @@ async def test_e17_nothing_that_happens_to_a_work_order_reads_a_table_from_end_t
         await engine.accept(passes.id, PERSON, "read")
         await engine.reject_work(fails.id, PERSON, "no")
         (lost,) = await engine.attempts(states=(AttemptState.UNKNOWN,))
-        await engine.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="looked")
+        await engine.unknowns.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="looked")
         await engine.cancel(Node(NodeKind.WORK_ORDER, killed.id), PERSON, reason="enough")
         await step(engine)
     finally:

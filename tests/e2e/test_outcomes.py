@@ -84,7 +84,7 @@ async def stopped(engine: Engine, workspace: Path, code: str) -> AttemptRow:
 
 async def exposure(engine: Engine, attempt: AttemptRow) -> set[tuple[ExposureState, int, int]]:
     """State, cost and time in the scopes, which all say the same."""
-    view = await engine.unknown(attempt.id)
+    view = await engine.unknowns.case(attempt.id)
     assert [one.name for one in view.exposure][-1] == f"WO-{attempt.number}"
     assert len(view.exposure) == 3
     return {(one.state, one.cost, one.active_ms) for one in view.exposure}
@@ -105,7 +105,7 @@ def no_marker(workspace: Path, since: float) -> None:
 async def still_nothing_new(engine: Engine) -> None:
     """E-72: nothing is asked for and nothing runs while it is UNKNOWN."""
     await engine.reconcile_once()
-    assert await engine.inbox() == ()
+    assert await engine.approvals.inbox() == ()
     assert await engine.work_once() == 0
     assert len(await engine.attempts()) == 1
 
@@ -156,7 +156,7 @@ async def test_a_child_that_is_killed_by_hand(engine: Engine, workspace: Path) -
         assert (attempt.state, attempt.reason_code) == (AttemptState.UNKNOWN, "killed")
         assert "SIGKILL" in attempt.reason
     assert await exposure(engine, attempt) == frozen(attempt)
-    view = await engine.unknown(attempt.id)
+    view = await engine.unknowns.case(attempt.id)
     assert "signal 9" in view.certain[-1].sentence
     no_marker(workspace, began)
 
@@ -166,7 +166,7 @@ async def test_a_detached_grandchild_of_a_command_that_succeeds(engine: Engine, 
     began = time.monotonic()
     attempt = await run(engine, workspace, WITH_GRANDCHILD)
     assert attempt.outcome is Outcome.SUCCEEDED
-    view = await engine.evidence(attempt.id)
+    view = await engine.evidence.of(attempt.id)
     assert view.evidence is not None
     assert view.evidence["tree"]["ended"]
     no_marker(workspace, began)
@@ -194,7 +194,7 @@ async def test_a_worker_whose_thread_breaks(
     assert (attempt.state, attempt.reason_code) == (AttemptState.UNKNOWN, "worker_lost")
     assert "the thread fell over" in attempt.reason
     assert await exposure(engine, attempt) == frozen(attempt)
-    view = await engine.unknown(attempt.id)
+    view = await engine.unknowns.case(attempt.id)
     assert view.certain[-1].sentence.startswith("The worker acknowledged it")
     assert view.evidence.evidence is None
 
@@ -235,15 +235,17 @@ async def test_a_console_that_is_killed(folder: Path, workspace: Path) -> None:
         (attempt,) = await engine.attempts()
         assert (attempt.state, attempt.reason_code) == (AttemptState.UNKNOWN, "console_lost")
         assert await exposure(engine, attempt) == frozen(attempt)
-        view = await engine.unknown(attempt.id)
+        view = await engine.unknowns.case(attempt.id)
         assert view.certain[-1].sentence == f"Process {attempt.process_pid} was started."
         assert view.measured_ms is None
         assert Path(view.evidence.stdout_file or "").read_text() == "begun\n"
-        assert await engine.look_again(attempt.id, PERSON) == (Living(attempt.process_pid or 0, "", False),)
-        since = await engine.workspace_since(attempt.id, Point.DISPATCH)
+        assert await engine.unknowns.look_again(attempt.id, PERSON) == (
+            Living(attempt.process_pid or 0, "", False),
+        )
+        since = await engine.evidence.workspace_since(attempt.id, Point.DISPATCH)
         assert since.changes is not None
         assert [one.path for one in since.changes.changed] == ["kept.txt"]
-        found = await engine.compare_file(attempt.id, since.changes.changed[0])
+        found = await engine.evidence.compare_file(attempt.id, since.changes.changed[0])
         assert (found.before.text, found.after.text) == (None, "new\n")
         assert "not kept" in found.before.why_not
         no_marker(workspace, began)
@@ -267,19 +269,19 @@ async def test_what_survives_a_killed_console_keeps_its_workspace_until_it_is_go
         await engine.reconcile_once()
         (lost,) = await engine.attempts()
         assert lost.reason_code == "console_lost"
-        (living,) = await engine.look_again(lost.id, PERSON)
+        (living,) = await engine.unknowns.look_again(lost.id, PERSON)
         assert (living.pid, living.alive) == (survivor.pid, True)
-        assert (await engine.unknown(lost.id)).lane_locked
+        assert (await engine.unknowns.case(lost.id)).lane_locked
         await approve_all(engine)
         assert await engine.work_once() == 0
         other = next(row for row in await engine.work_orders() if row.id != lost.work_order_id)
         assert str(survivor.pid) in other.why
         with pytest.raises(Unauthorized):
-            await engine.look_again(lost.id, AGENT)
+            await engine.unknowns.look_again(lost.id, AGENT)
         survivor.kill()
         survivor.wait(10)
-        assert not (await engine.look_again(lost.id, PERSON))[0].alive
-        assert not (await engine.unknown(lost.id)).lane_locked
+        assert not (await engine.unknowns.look_again(lost.id, PERSON))[0].alive
+        assert not (await engine.unknowns.case(lost.id)).lane_locked
         assert await engine.work_once() == 1
     finally:
         survivor.kill()
@@ -298,11 +300,11 @@ async def test_a_lane_is_freed_by_itself_when_its_survivors_have_gone(folder: Pa
         engine = await manual(folder)
         await engine.reconcile_once()
         (lost,) = await engine.attempts()
-        assert (await engine.unknown(lost.id)).lane_locked
+        assert (await engine.unknowns.case(lost.id)).lane_locked
         survivor.kill()
         survivor.wait(10)
         await engine.reconcile_once()
-        assert not (await engine.unknown(lost.id)).lane_locked
+        assert not (await engine.unknowns.case(lost.id)).lane_locked
     finally:
         survivor.kill()
         survivor.wait(10)
@@ -317,8 +319,8 @@ async def step_to_lost(engine: Engine, pid: int) -> None:
     from engine.scheduling.claims import claim_tasks
 
     await engine.reconcile_once()
-    (first, *_) = await engine.inbox()
-    await engine.approve(first.approval_id, PERSON, seal=first.seal)
+    (first, *_) = await engine.approvals.inbox()
+    await engine.approvals.approve(first.approval_id, PERSON, seal=first.seal)
     write, epoch = engine._storage.write, engine.epoch
     (claim,) = await write(claim_tasks, "local", epoch, 1, 60_000)
     admission = await write(admit, claim.id, "local", epoch, first.seal)
@@ -333,7 +335,7 @@ async def step_to_lost(engine: Engine, pid: int) -> None:
 
 
 async def by_others(engine: Engine, attempt_id: str) -> list[str]:
-    view = await engine.evidence(attempt_id)
+    view = await engine.evidence.of(attempt_id)
     assert view.evidence is not None
     return list(view.evidence["by_others"])
 
@@ -362,8 +364,8 @@ async def test_another_work_order_in_the_same_workspace_counts_as_others(
     await step(engine)
     second = spec(workspace, "open('two', 'w').write('x')")
     await engine.submit(replace(second, title="Another"), AGENT)
-    rows = {row.number: row for row in await engine.inbox()}
-    await engine.approve(rows[2].approval_id, PERSON, seal=rows[2].seal)
+    rows = {row.number: row for row in await engine.approvals.inbox()}
+    await engine.approvals.approve(rows[2].approval_id, PERSON, seal=rows[2].seal)
     await engine.work_once()
     for _ in range(3):
         await step(engine)
@@ -377,7 +379,7 @@ async def test_a_second_attempt_is_compared_with_the_first(engine: Engine, works
         "import pathlib, time; p = pathlib.Path('half'); time.sleep(0 if p.exists() else (p.touch(), 60)[1])"
     )
     attempt = await run(engine, workspace, code, time_limit_ms=700)
-    await engine.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="only half")
+    await engine.unknowns.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="only half")
     await step(engine)
     second = next(one for one in await engine.attempts() if one.id != attempt.id)
     assert second.outcome is Outcome.SUCCEEDED
@@ -415,7 +417,7 @@ async def test_proof_is_kept_with_its_digest_and_stays_true(
     attempt = await run(engine, workspace, "import time; time.sleep(60)", time_limit_ms=200)
     file = tmp_path / "dump.bin"
     file.write_bytes(b"\0\xff proof")
-    row = await engine.reconcile(
+    row = await engine.unknowns.reconcile(
         attempt.id,
         Finding.STILL_UNKNOWN,
         PERSON,
@@ -423,11 +425,11 @@ async def test_proof_is_kept_with_its_digest_and_stays_true(
         proof=[Proof(file=str(file)), Proof("what I saw", text="nothing")],
     )
     assert row.decided_by is None
-    (note,) = (await engine.unknown(attempt.id)).notes
+    (note,) = (await engine.unknowns.case(attempt.id)).notes
     assert [one.name for one in note.proof] == ["dump.bin", "what I saw"]
     file.unlink()
     for one in note.proof:
-        assert await engine.verify_blob(one.sha256) is BlobState.TRUE
+        assert await engine.evidence.verify_blob(one.sha256) is BlobState.TRUE
     kept = await engine._storage.read(referenced_blobs)
     assert {one.sha256 for one in note.proof} <= kept.keys(), "a backup takes the proof along"
 
@@ -447,8 +449,8 @@ async def test_proof_that_is_none_is_refused_and_nothing_is_decided(
 ) -> None:
     attempt = await run(engine, workspace, "import time; time.sleep(60)", time_limit_ms=200)
     with pytest.raises(error):
-        await engine.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="x", proof=[proof])
-    assert (await engine.unknown(attempt.id)).is_open
+        await engine.unknowns.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="x", proof=[proof])
+    assert (await engine.unknowns.case(attempt.id)).is_open
 
 
 async def test_the_exits_that_are_closed_say_why(engine: Engine, workspace: Path) -> None:
@@ -458,13 +460,13 @@ async def test_the_exits_that_are_closed_say_why(engine: Engine, workspace: Path
     await step(engine)
     await step(engine)
     (lost,) = await engine.attempts(states=(AttemptState.UNKNOWN,))
-    closed = {one.finding: one.why_not for one in (await engine.unknown(lost.id)).exits}
+    closed = {one.finding: one.why_not for one in (await engine.unknowns.case(lost.id)).exits}
     assert "proves nothing" in closed[Finding.TOOK_EFFECT]
     assert closed[Finding.DID_NOT] == closed[Finding.STILL_UNKNOWN] == ""
     with pytest.raises(WrongState, match="proves nothing"):
-        await engine.reconcile(lost.id, Finding.TOOK_EFFECT, PERSON, reason="x")
-    await engine.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="x")
-    view = await engine.unknown(lost.id)
+        await engine.unknowns.reconcile(lost.id, Finding.TOOK_EFFECT, PERSON, reason="x")
+    await engine.unknowns.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="x")
+    view = await engine.unknowns.case(lost.id)
     assert all(one.why_not for one in view.exits)
     assert view.attempt.decided_by == "ada"
     story = await engine.work_order(lost.work_order_id)
@@ -493,13 +495,14 @@ async def test_a_file_that_is_gone_or_too_large_is_said_honestly(engine: Engine,
     attempt = await run(
         engine, workspace, "open('big', 'w').write('x' * 2_000_000); open('bin', 'wb').write(b'a\\0b')"
     )
-    view = await engine.workspace_since(attempt.id, Point.DISPATCH)
+    view = await engine.evidence.workspace_since(attempt.id, Point.DISPATCH)
     assert view.changes is not None
     said = {
-        one.path: (await engine.compare_file(attempt.id, one)).after.why_not for one in view.changes.added
+        one.path: (await engine.evidence.compare_file(attempt.id, one)).after.why_not
+        for one in view.changes.added
     }
     assert said == {"big": "too large to be shown here", "bin": "not text"}
     gone = FileChange("bin", None, replace(view.changes.added[1].after, sha256="0" * 64))  # type: ignore[type-var]
-    assert "not kept" in (await engine.compare_file(attempt.id, gone)).after.why_not
+    assert "not kept" in (await engine.evidence.compare_file(attempt.id, gone)).after.why_not
     assert view.changes.added[0].after is not None
     assert view.changes.added[0].after.kind is EntryKind.FILE

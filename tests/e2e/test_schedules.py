@@ -54,9 +54,9 @@ async def test_each_occurrence_asks_for_approval_in_the_name_of_who_made_the_sch
 ) -> None:
     row = await engine.schedules.add(work_order(title="Nightly"), actor, every="1h")
     assert (row.title, row.rule, row.next_at) == ("Nightly", "every 1h", clock.now() + HOUR)
-    assert await engine.inbox() == ()
+    assert await engine.approvals.inbox() == ()
     await until(engine, clock, clock.now() + 3 * HOUR, HOUR)
-    inbox = await engine.inbox()
+    inbox = await engine.approvals.inbox()
     assert len(inbox) == 3
     assert {one.title for one in inbox} == {"Nightly"}
     orders = await engine.work_orders()

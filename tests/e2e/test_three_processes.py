@@ -180,9 +180,9 @@ async def test_an_agent_proposes_the_person_approves_in_the_window_the_agent_rea
 
         card = (await cli("show", "WO-1/1"))["approval"]
         tries = {
-            "approve": {"approval_id": card["approval_id"], "seal": card["seal"]},
+            "approvals.approve": {"approval_id": card["approval_id"], "seal": card["seal"]},
             "hold": {"node": {"kind": "ENGINE", "id": "engine"}, "reason": "r"},
-            "reconcile": {"attempt_id": "x", "finding": "did-not", "reason": "r"},
+            "unknowns.reconcile": {"attempt_id": "x", "finding": "did-not", "reason": "r"},
             "agents.add": {"name": "me"},
         }
         for tool, arguments in tries.items():

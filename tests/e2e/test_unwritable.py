@@ -136,7 +136,7 @@ async def test_a_workspace_that_is_gone_afterwards_leaves_its_evidence(
     (attempt,) = await engine.attempts()
     assert attempt.reason_code == "workspace_lost"
     assert "exit code 0" in attempt.reason
-    view = await engine.evidence(attempt.id)
+    view = await engine.evidence.of(attempt.id)
     assert view.evidence is not None
     assert view.evidence["exit_code"] == 0
     assert view.stdout_file is not None
@@ -171,13 +171,15 @@ async def test_withdrawn_and_gone_while_it_is_looked_at_leaves_no_claim(
     engine = await Engine.open(folder, automatic=False)
     try:
         await engine.submit(work_order(), AGENT)
-        (row,) = await engine.inbox()
-        await engine.approve(row.approval_id, PERSON, seal=row.seal)
+        (row,) = await engine.approvals.inbox()
+        await engine.approvals.approve(row.approval_id, PERSON, seal=row.seal)
         loop = asyncio.get_running_loop()
         plan = engine._planner.plan
 
         def withdrawn_meanwhile(step: object) -> object:
-            asyncio.run_coroutine_threadsafe(engine.withdraw(row.approval_id, PERSON, "no"), loop).result()
+            asyncio.run_coroutine_threadsafe(
+                engine.approvals.withdraw(row.approval_id, PERSON, "no"), loop
+            ).result()
             shutil.rmtree(workspace)
             return plan(step)  # type: ignore[arg-type]
 

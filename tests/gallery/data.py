@@ -56,7 +56,7 @@ async def wrong(engine: Engine, folder: Path) -> None:
     await seed_what_ended(engine, folder)
     place = folder / "backups are to go here"
     place.write_text("This is a file, not a folder.", encoding="utf-8")
-    await engine.schedule_backups(BackupSchedule(60_000, 3, str(place)), PERSON)
+    await engine.scheduled_backups.set(BackupSchedule(60_000, 3, str(place)), PERSON)
     await engine.hold(
         WHOLE_ENGINE, PERSON, reason="The disk of the build machine is full. Free some of it first."
     )
@@ -78,9 +78,9 @@ def damage(data: Path) -> None:
 
 
 async def _approve(engine: Engine, order_id: str) -> None:
-    (row,) = [row for row in await engine.inbox() if row.work_order_id == order_id]
-    card = await engine.approval(row.approval_id)
-    await engine.approve(row.approval_id, PERSON, seal=card.seal)
+    (row,) = [row for row in await engine.approvals.inbox() if row.work_order_id == order_id]
+    card = await engine.approvals.card(row.approval_id)
+    await engine.approvals.approve(row.approval_id, PERSON, seal=card.seal)
 
 
 async def _unknowns(engine: Engine, count: int) -> bool:

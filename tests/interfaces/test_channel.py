@@ -271,21 +271,25 @@ async def test_e90_an_agent_may_look_and_ask_but_never_decide(
     assert await client.explain("T")
     engine.calls.clear()
     with pytest.raises(Unauthorized, match="may not approve"):
-        await client.approve("A", seal="0" * 64)
+        await client.approvals.approve("A", seal="0" * 64)
     with pytest.raises(Unauthorized, match="may not hold"):
         await client.hold(WHOLE_ENGINE, reason="because")
     with pytest.raises(Unauthorized, match="may not reconcile"):
-        await client.require("reconcile")
+        await client.require("unknowns.reconcile")
     assert engine.calls == []
-    assert engine.refused == [("approve", agent), ("hold", agent), ("reconcile", agent)]
+    assert engine.refused == [
+        ("approvals.approve", agent),
+        ("hold", agent),
+        ("unknowns.reconcile", agent),
+    ]
     await remote.close()
 
 
 def test_e90_what_decides_is_marked_so_in_the_table() -> None:
     assert {method.name for method in DECISIONS} == {
-        "approve",
-        "reject",
-        "withdraw",
+        "approvals.approve",
+        "approvals.reject",
+        "approvals.withdraw",
         "pause",
         "hold",
         "resume",
@@ -296,11 +300,11 @@ def test_e90_what_decides_is_marked_so_in_the_table() -> None:
         "allow_correction",
         "validate_again",
         "validate_by_person",
-        "reconcile",
+        "unknowns.reconcile",
         "replan",
         "backups.back_up",
         "backups.rehearse",
-        "schedule_backups",
+        "scheduled_backups.set",
         "acknowledge_restore",
         "budgets.set_limits",
         "budgets.add_project",
@@ -374,8 +378,8 @@ async def test_e90_who_has_an_agents_key_speaks_as_that_agent_and_as_nobody_else
     client = EngineClient(remote)
     assert await client.explain("T")
     with pytest.raises(Unauthorized, match="may not approve"):
-        await client.approve("A", seal="0" * 64)
-    assert engine.refused == [("approve", agent)]
+        await client.approvals.approve("A", seal="0" * 64)
+    assert engine.refused == [("approvals.approve", agent)]
     await remote.close()
 
     def pretend(hello: dict[str, str], secret: bytes) -> None:
@@ -443,7 +447,13 @@ async def test_e92_an_agent_is_answered_about_its_own_work_only(
     client = EngineClient(remote)
     with pytest.raises(NotFound, match="You asked for no task others"):
         await client.explain("others")
-    for look in (client.status, client.inbox, client.attempts, client.verify_journal, client.figures):
+    for look in (
+        client.status,
+        client.approvals.inbox,
+        client.attempts,
+        client.verify_journal,
+        client.figures,
+    ):
         with pytest.raises(Unauthorized, match="looks only at its own"):
             await look()
     with pytest.raises(Unauthorized, match="looks only at its own"):
@@ -849,5 +859,5 @@ async def test_without_an_owner_there_is_nothing_to_connect_to(folder: Path) -> 
 
 def test_wrong_arguments_name_the_one_that_is_wrong() -> None:
     with pytest.raises(InvalidValue) as caught:
-        METHODS["approve"].decode_arguments({"approval_id": "A"})
+        METHODS["approvals.approve"].decode_arguments({"approval_id": "A"})
     assert caught.value.facts["field"] == "seal"

@@ -166,9 +166,9 @@ def test_deciding_twice_and_too_late_is_told(praxis: Praxis, order_file: Any) ->
 
 
 DECIDING = {
-    "approve": ["approve", "WO-1", "--seal", "0" * 8],
-    "reject": ["reject", "WO-1", "--reason", "r"],
-    "withdraw": ["withdraw", "WO-1"],
+    "approvals.approve": ["approve", "WO-1", "--seal", "0" * 8],
+    "approvals.reject": ["reject", "WO-1", "--reason", "r"],
+    "approvals.withdraw": ["withdraw", "WO-1"],
     "pause": ["pause", "engine"],
     "hold": ["hold", "WO-1", "--reason", "r"],
     "resume": ["resume", "engine"],
@@ -179,11 +179,11 @@ DECIDING = {
     "allow_correction": ["allow-correction", "WO-1", "--reason", "r"],
     "validate_again": ["validate-again", "WO-1", "--reason", "r"],
     "validate_by_person": ["judge", "WO-1", "passed", "--reason", "r"],
-    "reconcile": ["reconcile", "WO-1", "did-not", "--reason", "r"],
+    "unknowns.reconcile": ["reconcile", "WO-1", "did-not", "--reason", "r"],
     "replan": ["replan", "WO-1", ORDER_FILE, "--reason", "r"],
     "backups.back_up": ["backup"],
     "backups.rehearse": ["rehearse", "some-backup"],
-    "schedule_backups": ["backup-schedule", "--off"],
+    "scheduled_backups.set": ["backup-schedule", "--off"],
     "acknowledge_restore": ["acknowledge-restore", "--reason", "r"],
     "agents.add": ["agent", "add", "mine"],
     "agents.revoke": ["agent", "revoke", "mine", "--reason", "r"],

@@ -38,7 +38,9 @@ FRAME = st.one_of(
     st.binary(max_size=80),
     st.binary(max_size=40).map(lambda data: struct.pack("!i", len(data)) + data),
     st.integers(-3, 2**31 - 1).map(lambda size: struct.pack("!i", size)),
-    st.tuples(st.sampled_from(["explain", "hold", "approve", "agents.add", 5]), st.text(max_size=8)).map(
+    st.tuples(
+        st.sampled_from(["explain", "hold", "approvals.approve", "agents.add", 5]), st.text(max_size=8)
+    ).map(
         lambda made: _framed(
             wire.dump({"version": 2, "id": "1", "method": made[0], "arguments": {"task_id": made[1]}})
         )

@@ -96,13 +96,13 @@ async def test_who_only_looks_can_change_nothing(folder: Path, clock: ManualCloc
     await engine.close()
     engine = await Engine.open(folder, clock=clock, automatic=False, reading=True)
     assert not engine.begun
-    row = (await engine.inbox())[0]
+    row = (await engine.approvals.inbox())[0]
     for change in (
         lambda: approve_all(engine),
-        lambda: engine.reject(row.approval_id, PERSON, "no"),
+        lambda: engine.approvals.reject(row.approval_id, PERSON, "no"),
         lambda: engine.agents.add("x", PERSON),
     ):
         with pytest.raises(StaleEpoch):
             await change()
-    assert len(await engine.inbox()) == 1
+    assert len(await engine.approvals.inbox()) == 1
     await engine.close()

@@ -58,8 +58,8 @@ async def _carry_out(place: Path) -> bytes:
     engine = await Engine.open(place / "data", automatic=False)
     try:
         row = await engine.submit(spec, Actor(ActorKind.AGENT, "codex"))
-        asked = (await engine.inbox())[0]
-        await engine.approve(asked.approval_id, ada, seal=asked.seal, covers_validation=True)
+        asked = (await engine.approvals.inbox())[0]
+        await engine.approvals.approve(asked.approval_id, ada, seal=asked.seal, covers_validation=True)
         for _ in range(2):
             await engine.work_once()
             await engine.reconcile_once()

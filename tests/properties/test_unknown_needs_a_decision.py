@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 SLOW = python_command("import time; time.sleep(60)", time_limit_ms=50)
 
 NOT_ABOUT_WORK = {
-    "schedule_backups": "is about copies of the folder",
+    "scheduled_backups.set": "is about copies of the folder",
     "note_refusal": "writes down what an agent was refused",
     "backups.back_up": "copies the folder",
     "backups.make": "copies the folder",
@@ -57,6 +57,8 @@ NOT_ABOUT_WORK = {
 WITHOUT_ACTOR = {
     "reconcile_once": "one of `SELF`",
     "work_once": "one of `SELF`",
+    "scheduled_backups.begin": "books the wakes of the schedule of backups",
+    "scheduled_backups.run_due": "as `wakes.run_due`",
     "wakes.recover": "part of `reconcile_once` and of a restart",
     "wakes.run_due": "part of `reconcile_once`",
     "wakes.start": "runs what `run_due` does",
@@ -115,7 +117,7 @@ def commands() -> dict[str, frozenset[str]]:
     return found
 
 
-ALWAYS_GIVEN = ("every",)
+ALWAYS_GIVEN = ("every", "covers_validation", "lower_high_water", "proof")
 """Optional parameters of parts that are given nevertheless."""
 PARTS = parts()
 METHODS_OF_ENGINE = methods()
@@ -159,7 +161,7 @@ class Hand:
             case "approval_ids":
                 return [approval]
             case "seal":
-                return (await self.engine.approval(approval)).seal
+                return (await self.engine.approvals.card(approval)).seal
             case (
                 "task_id"
                 | "attempt_id"
@@ -366,11 +368,11 @@ def test_with_the_decision_the_way_is_open(lost: Callable[[str], Path], stage: s
         try:
             (attempt,) = [one for one in await engine.attempts() if one.state == "UNKNOWN"]
             count = len(await engine.attempts())
-            await engine.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="nothing happened")
+            await engine.unknowns.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="nothing happened")
             await engine.reconcile_once()
             assert len(await engine.attempts()) == count, "the decision itself starts nothing"
-            (waiting,) = await engine.inbox()
-            await engine.approve(waiting.approval_id, PERSON, seal=waiting.seal)
+            (waiting,) = await engine.approvals.inbox()
+            await engine.approvals.approve(waiting.approval_id, PERSON, seal=waiting.seal)
             await engine.work_once()
             assert len(await engine.attempts()) == count + 1
         finally:
@@ -395,7 +397,8 @@ def test_the_console_does_none_of_what_asks_for_no_actor() -> None:
         if path.name == "screenshots.py":
             continue  # fills a scratch folder for pictures
         asked |= set(re.findall(r"\bengine\.((?:\w+\.)?\w+)\(", path.read_text()))
-    assert {"approve", "reconcile", "replan", "cancel"} <= asked, "the console is not read as it is written"
+    tried = {"approvals.approve", "unknowns.reconcile", "replan", "cancel"}
+    assert tried <= asked, "the console is not read as it is written"
     assert not asked & WITHOUT_ACTOR.keys()
 
 

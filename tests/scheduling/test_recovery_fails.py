@@ -76,8 +76,8 @@ async def test_the_engine_dispatches_nothing_until_recovery_works(
         engine = await Engine.open(folder)
         try:
             order = await engine.submit(work_order(), actor)
-            row = next(row for row in await engine.inbox() if row.work_order_id == order.id)
-            await engine.approve(row.approval_id, actor, seal=row.seal)
+            row = next(row for row in await engine.approvals.inbox() if row.work_order_id == order.id)
+            await engine.approvals.approve(row.approval_id, actor, seal=row.seal)
 
             async def failing() -> bool:
                 return "injected failure" in (await engine.status()).recovery_error
@@ -113,8 +113,8 @@ async def test_step_by_step_too_nothing_is_claimed_after_a_failed_pass(
     engine = await Engine.open(folder, clock=clock, automatic=False)
     try:
         order = await engine.submit(work_order(), actor)
-        row = next(row for row in await engine.inbox() if row.work_order_id == order.id)
-        await engine.approve(row.approval_id, actor, seal=row.seal)
+        row = next(row for row in await engine.approvals.inbox() if row.work_order_id == order.id)
+        await engine.approvals.approve(row.approval_id, actor, seal=row.seal)
         with pytest.raises(sqlite3.IntegrityError):
             await engine.reconcile_once()
         assert await engine.work_once() == 0

@@ -61,7 +61,7 @@ async def test_without_reapproval_one_look_carries_the_same_command_through(
     row = await engine.submit(order(workspace, 3, 2), PERSON)
     await step(engine, covers=True)
     for _ in range(5):
-        assert await engine.inbox() == ()
+        assert await engine.approvals.inbox() == ()
         await step(engine)
     story = await engine.work_order(row.id)
     assert story.row.state is WorkOrderState.AWAITING_ACCEPTANCE
@@ -76,7 +76,7 @@ async def test_without_reapproval_one_look_carries_the_same_command_through(
     found = await approvals(engine, row.id)
     assert [covered for _, _, covered in found] == [False, True, True, True, True, True]
     assert {by for _, by, _ in found} == {"ada"}
-    card = await engine.approval(story.tasks[2].approval_id)
+    card = await engine.approvals.card(story.tasks[2].approval_id)
     assert card.plan["state"]["kind"] == "as_left_by_failed_validation"
     assert (await engine.verify_journal()).sound
 
@@ -88,10 +88,10 @@ async def test_a_step_approved_alone_covers_no_validation_of_its_correction(
     row = await engine.submit(order(workspace, 2, 1), PERSON)
     await step(engine)
     await step(engine)
-    assert await engine.inbox() == ()
+    assert await engine.approvals.inbox() == ()
     await engine.work_once()
     await engine.reconcile_once()
-    (waiting,) = await engine.inbox()
+    (waiting,) = await engine.approvals.inbox()
     assert waiting.purpose is Purpose.VALIDATE
     assert (await approvals(engine, row.id))[2] == ("CORRECT", "ada", True)
 
@@ -100,7 +100,7 @@ async def test_with_reapproval_every_correction_is_asked_for(engine: Engine, wor
     await engine.submit(order(workspace, 2, 1, reapproval=True), PERSON)
     await step(engine, covers=True)
     await step(engine)
-    (waiting,) = await engine.inbox()
+    (waiting,) = await engine.approvals.inbox()
     assert waiting.purpose is Purpose.CORRECT
 
 
@@ -111,11 +111,11 @@ async def test_a_correction_with_another_command_is_asked_for_once(engine: Engin
     await engine.submit(replace(wanted, correction=other), PERSON)
     await step(engine, covers=True)
     await step(engine)
-    (waiting,) = await engine.inbox()
+    (waiting,) = await engine.approvals.inbox()
     assert waiting.purpose is Purpose.CORRECT
     await step(engine, covers=True)
     await step(engine)
-    assert await engine.inbox() == ()
+    assert await engine.approvals.inbox() == ()
     await step(engine)
     story = await engine.work_order("WO-1")
     assert [task.purpose for task in story.tasks].count(Purpose.CORRECT) == 2
@@ -130,7 +130,7 @@ async def test_a_workspace_that_others_changed_returns_the_correction_to_the_que
     await engine.work_once()
     (workspace / "by-hand").write_text("mine")
     await engine.reconcile_once()
-    (waiting,) = await engine.inbox()
+    (waiting,) = await engine.approvals.inbox()
     assert (waiting.purpose, waiting.changed) == (Purpose.CORRECT, False)
     await step(engine, covers=True)
     await step(engine)
@@ -148,14 +148,14 @@ async def test_drift_after_the_cover_refuses_the_run_with_the_difference(
     before = (workspace / "lines").read_text()
     (workspace / "by-hand").write_text("mine")
     await engine.work_once()
-    (waiting,) = await engine.inbox()
+    (waiting,) = await engine.approvals.inbox()
     assert (waiting.purpose, waiting.changed) == (Purpose.CORRECT, True)
-    card = await engine.approval(waiting.approval_id)
+    card = await engine.approvals.card(waiting.approval_id)
     assert "kind of workspace state" in {line.field for line in card.differences}
     assert (workspace / "lines").read_text() == before
-    assert (await engine.approval(card.previous_id)).state is ApprovalState.CHANGED
+    assert (await engine.approvals.card(card.previous_id)).state is ApprovalState.CHANGED
     await engine.reconcile_once()
-    assert len(await engine.inbox()) == 1
+    assert len(await engine.approvals.inbox()) == 1
 
 
 async def test_an_input_that_changed_is_never_covered(engine: Engine, workspace: Path) -> None:
@@ -172,7 +172,7 @@ async def test_an_input_that_changed_is_never_covered(engine: Engine, workspace:
     await step(engine, covers=True)
     await engine.work_once()
     await engine.reconcile_once()
-    (waiting,) = await engine.inbox()
+    (waiting,) = await engine.approvals.inbox()
     assert waiting.purpose is Purpose.CORRECT
 
 
@@ -204,7 +204,7 @@ async def test_exhausted_hold_then_resume_then_cancel(engine: Engine, workspace:
     await engine.hold(node, PERSON, reason="ask Grace")
     await engine.allow_correction(identity, PERSON, "once more")
     await engine.reconcile_once()
-    assert await engine.inbox() == ()
+    assert await engine.approvals.inbox() == ()
     assert await engine.work_once() == 0
     await engine.resume(node, PERSON, reason="she agrees")
     await engine.cancel(node, PERSON, reason="no longer wanted")
@@ -223,7 +223,7 @@ async def test_exhausted_replan_puts_another_in_its_place_once(engine: Engine, w
     assert old.row.state is WorkOrderState.REJECTED
     assert old.row.why == "Replanned as WO-2: one is enough"
     assert [one.kind for one in old.decisions] == ["replanned", "rejected"]
-    (waiting,) = await engine.inbox()
+    (waiting,) = await engine.approvals.inbox()
     assert waiting.work_order_id == new.id
     with pytest.raises(WrongState):
         await engine.replan(identity, order(workspace, 2, 0), PERSON, reason="again")
@@ -235,5 +235,5 @@ async def test_replanning_what_waits_cancels_it(engine: Engine, workspace: Path)
     )
     await engine.replan(row.id, spec(workspace), PERSON, reason="another way")
     assert (await engine.work_order(row.id)).row.state is WorkOrderState.CANCELLED
-    (waiting,) = await engine.inbox()
+    (waiting,) = await engine.approvals.inbox()
     assert waiting.number == 2

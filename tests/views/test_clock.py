@@ -25,13 +25,13 @@ async def engine(folder: Path, clock: ManualClock) -> AsyncIterator[Engine]:
 
 
 async def test_the_clock_as_it_is(engine: Engine, clock: ManualClock) -> None:
-    state = await engine.clock_state()
+    state = await engine.clock_trust.state()
     assert (state.trusted, state.distrusted_since, state.reason) == (True, None, "")
     assert state.below_high_water_ms == 0
     assert (await engine.status()).clock_trusted
     clock.step_wall(-HOUR)
     await engine.reconcile_once()
-    state = await engine.clock_state()
+    state = await engine.clock_trust.state()
     assert not state.trusted
     assert state.distrusted_since == clock.now()
     assert state.below_high_water_ms == HOUR
@@ -41,7 +41,7 @@ async def test_the_clock_as_it_is(engine: Engine, clock: ManualClock) -> None:
     for _ in range(SAMPLES_WANTED):
         clock.advance(1_000)
         await engine.reconcile_once()
-    assert (await engine.clock_state()).can_be_trusted
+    assert (await engine.clock_trust.state()).can_be_trusted
 
 
 async def test_findings_newest_first_by_pages(engine: Engine, clock: ManualClock) -> None:
@@ -50,7 +50,7 @@ async def test_findings_newest_first_by_pages(engine: Engine, clock: ManualClock
         await engine.reconcile_once()
     clock.suspend(8 * HOUR)
     await engine.reconcile_once()
-    rows = await engine.clock_anomalies()
+    rows = await engine.clock_trust.anomalies()
     assert [row.kind for row in rows] == [
         AnomalyKind.SUSPEND,
         AnomalyKind.WALL_BACK,
@@ -58,8 +58,8 @@ async def test_findings_newest_first_by_pages(engine: Engine, clock: ManualClock
     ]
     assert [row.size_ms for row in rows] == [8 * HOUR, 9_000, 5_000]
     assert all(row.same_boot for row in rows)
-    first = await engine.clock_anomalies(limit=1)
-    assert [*first, *await engine.clock_anomalies(after=first[0].id, limit=10)] == list(rows)
+    first = await engine.clock_trust.anomalies(limit=1)
+    assert [*first, *await engine.clock_trust.anomalies(after=first[0].id, limit=10)] == list(rows)
 
 
 async def test_what_a_jump_touched(
@@ -71,8 +71,8 @@ async def test_what_a_jump_touched(
     later = await engine.submit(work_order(due_at=clock.now() + 3 * HOUR), actor)
     clock.step_wall(2 * HOUR)
     await engine.reconcile_once()
-    (row,) = await engine.clock_anomalies()
-    touched = await engine.clock_touched(row.id)
+    (row,) = await engine.clock_trust.anomalies()
+    touched = await engine.clock_trust.touched(row.id)
     assert {item.work_order_id for item in touched.approvals} >= {waiting.id}
     assert [item.work_order_id for item in touched.due] == [due.id]
     assert later.id not in {item.work_order_id for item in touched.due}
@@ -81,7 +81,7 @@ async def test_what_a_jump_touched(
     assert "clock.wall_forward" in kinds
     assert "hold.placed" in kinds
     with pytest.raises(NotFound):
-        await engine.clock_touched("none")
+        await engine.clock_trust.touched("none")
 
 
 def test_the_history_is_bounded_and_keeps_findings() -> None:

@@ -83,8 +83,8 @@ async def test_after_downtime_it_lists_what_was_missed_and_a_person_decides(
         latest = await engine.schedules.add(work_order(title="Latest"), actor, every="2d")
         waits = await engine.submit(work_order(title="Waits", due_at=begin + DAY), actor)
         claimed = await engine.submit(work_order(title="Claimed", approval_life_ms=30 * DAY), actor)
-        (card,) = [one for one in await engine.inbox() if one.work_order_id == claimed.id]
-        await engine.approve(card.approval_id, actor, seal=card.seal)
+        (card,) = [one for one in await engine.approvals.inbox() if one.work_order_id == claimed.id]
+        await engine.approvals.approve(card.approval_id, actor, seal=card.seal)
         await engine.reconcile_once()
         (worker,) = await engine._storage.read(lambda rx: rx.all("SELECT id FROM worker"))
         assert await engine._storage.write(claim_tasks, worker["id"], engine.epoch, 1, MINUTE)
@@ -178,7 +178,7 @@ async def test_by_a_distrusted_clock_it_lists_what_would_fire(
         for _ in range(6):
             clock.advance(MINUTE)
             await engine.reconcile_once()
-        await engine.restore_clock_trust(actor, "the clock was set right")
+        await engine.clock_trust.restore(actor, "the clock was set right")
         await engine.reconcile_once()
         docket = await engine.docket()
         assert (docket.held_by, docket.would_fire) == (None, ())

@@ -31,7 +31,7 @@ async def test_everything_is_found_by_what_it_is_called(
     order = await engine.submit(
         work_order("print('kept')", title="Mend 100% of it", project="payments"), actor
     )
-    (row,) = await engine.inbox()
+    (row,) = await engine.approvals.inbox()
     view = await engine.grants.give(
         row.approval_id, actor, seal=row.seal, ends_at=clock.now() + 60_000, uses=2, any_state=True
     )
@@ -49,7 +49,7 @@ async def test_everything_is_found_by_what_it_is_called(
     assert request in await kinds(engine, row.seal.upper())
     assert await kinds(engine, view.row.id) == ["grant Grant from WO-1 · Mend 100% of it"]
     assert (await kinds(engine, "pay"))[0] == "project payments"
-    evidence = await engine.evidence(attempt.id)
+    evidence = await engine.evidence.of(attempt.id)
     digest = next(blob.sha256 for blob in evidence.blobs if blob.role == "stdout")
     assert run in await kinds(engine, digest[:12])
     for text in ("", "  ", "nothing like it", "WO-99", "%%", "0" * 26, "f" * 65):

@@ -240,7 +240,7 @@ class ClockPage(PageView):
             self._readings.ask()
 
     async def _read_state(self) -> None:
-        self._show_state(await self._session.engine.clock_state())
+        self._show_state(await self._session.engine.clock_trust.state())
 
     def _show_state(self, state: ClockView) -> None:
         self.state = state
@@ -281,7 +281,7 @@ class ClockPage(PageView):
             shown.setProperty("text", text)
 
     async def _read_page(self, after: str | None, limit: int) -> Sequence[AnomalyRow]:
-        return await self._session.engine.clock_anomalies(after=after, limit=limit)
+        return await self._session.engine.clock_trust.anomalies(after=after, limit=limit)
 
     async def _read_findings(self) -> None:
         await self._feed.catch_up(())
@@ -314,7 +314,7 @@ class ClockPage(PageView):
 
     async def _read_touched(self, found: AnomalyRow) -> None:
         try:
-            touched = await self._session.engine.clock_touched(found.id)
+            touched = await self._session.engine.clock_trust.touched(found.id)
         except NotFound:
             return
         if found.id == self._shown:

@@ -132,19 +132,19 @@ class RestoreTrust(Question):
 
     async def _read(self) -> None:
         try:
-            self.show_state(await self._session.engine.clock_state())
+            self.show_state(await self._session.engine.clock_trust.state())
         finally:
             self._reading = False
 
 
 async def restore_trust(parent: QWidget | None, session: Session) -> None:
     """Ask, and restore trust if the person confirms. A clock that is trusted needs nothing."""
-    state = await session.engine.clock_state()
+    state = await session.engine.clock_trust.state()
     if state.trusted:
         return
     dialog = RestoreTrust(parent, session, state)
     dialog.setWindowModality(Qt.WindowModality.WindowModal)
     if await opened(dialog):
-        await session.engine.restore_clock_trust(
+        await session.engine.clock_trust.restore(
             session.actor, dialog.reason, lower_high_water=dialog.lowers_high_water
         )

@@ -173,23 +173,27 @@ class EvidencePage(PageView):
         second.addWidget(self._stop)
         head.addLayout(second)
         lines.addLayout(head)
-        self._stale_strip = StalenessStrip(session.times, self._tasks.spawn, session.engine.workspace_since)
+        self._stale_strip = StalenessStrip(
+            session.times, self._tasks.spawn, session.engine.evidence.workspace_since
+        )
         lines.addWidget(self._stale_strip)
         self._tabs = QTabWidget(holder)
         self._tabs.setDocumentMode(True)
         self._tabs.setAccessibleName("Parts of the evidence")
         # Each part is made in its place; moving it there later makes Qt style all of it again.
         place = self._tabs.findChild(QStackedWidget)
-        self._summary = SummaryView(session.times, self._tasks.spawn, session.engine.verify_blob, place)
+        self._summary = SummaryView(
+            session.times, self._tasks.spawn, session.engine.evidence.verify_blob, place
+        )
         self._output = OutputView(self._tasks.spawn, place, settings=session.settings)
         self._artifacts = ArtifactsView(
             self._tasks.spawn,
             self._blobs.path,
-            session.engine.verify_blob,
+            session.engine.evidence.verify_blob,
             place,
             settings=session.settings,
         )
-        self._changes = ChangesView(self._tasks.spawn, session.engine.compare_file, place)
+        self._changes = ChangesView(self._tasks.spawn, session.engine.evidence.compare_file, place)
         self._judged = JudgedView(session.times, self.show_subject, place)
         for name, part in (
             ("Summary", self._summary),
@@ -275,7 +279,7 @@ class EvidencePage(PageView):
         if not wanted:
             return
         try:
-            view = await self._session.engine.evidence(wanted)
+            view = await self._session.engine.evidence.of(wanted)
         except NotFound:
             if wanted == self._wanted:
                 self._view = None

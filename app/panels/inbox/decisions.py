@@ -93,10 +93,10 @@ async def decide(
         case Act.RESUME:
             return await _resume(session, card, hold, parent)
         case Act.WITHDRAW:
-            ended = await session.engine.withdraw(card.approval_id, session.actor)
+            ended = await session.engine.approvals.withdraw(card.approval_id, session.actor)
             return _done(session, "Withdrawn:", ended, tone=Tone.NEUTRAL, leaves=False)
         case Act.ASK_AGAIN:
-            asked = await session.engine.ask_again(card.task_id, session.actor)
+            asked = await session.engine.approvals.ask_again(card.task_id, session.actor)
             return _done(session, "Asked again:", asked, leaves=False, shows=asked.approval_id)
     return None
 
@@ -106,10 +106,10 @@ async def _approve(
 ) -> Done:
     engine, actor = session.engine, session.actor
     if len(among) > 1:
-        decided = await engine.approve_alike(among, actor, seal=card.seal, look_ms=look_ms)
+        decided = await engine.approvals.approve_alike(among, actor, seal=card.seal, look_ms=look_ms)
     else:
         decided = (
-            await engine.approve(
+            await engine.approvals.approve(
                 among[0],
                 actor,
                 seal=card.seal,
@@ -186,7 +186,7 @@ async def _reject(session: Session, card: ApprovalCard, parent: QWidget) -> Done
     )
     if reason is None:
         return None
-    ended = await session.engine.reject(card.approval_id, session.actor, reason)
+    ended = await session.engine.approvals.reject(card.approval_id, session.actor, reason)
     if ended.state is not ApprovalState.REJECTED:
         note = f"it had been {state_word(ended.state)} by {one_line(ended.decided_by or 'somebody')} before"
         return replace(_done(session, "Not rejected:", ended, tone=Tone.WARN), note=note)

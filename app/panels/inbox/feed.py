@@ -24,20 +24,20 @@ _NAMED = 20
 
 
 class ReadsInbox(Protocol):
-    """What the feed needs of the engine."""
+    """What the feed needs of the approvals."""
 
     async def inbox(self, *, after: str | None = None, limit: int = 200) -> tuple[InboxRow, ...]:
         """Requests that wait, oldest first, after the one with this id."""
 
-    async def approval(self, approval_id: str) -> ApprovalCard:
+    async def card(self, approval_id: str) -> ApprovalCard:
         """Everything about one request."""
 
 
 class QueueFeed:
     """Fills a `QueueModel` from the engine. Its calls may overlap; they are served one after another."""
 
-    def __init__(self, engine: ReadsInbox, model: QueueModel, page: int = PAGE) -> None:
-        self._engine = engine
+    def __init__(self, approvals: ReadsInbox, model: QueueModel, page: int = PAGE) -> None:
+        self._approvals = approvals
         self._model = model
         self._page = page
         self._orders: list[Order] = []
@@ -91,7 +91,7 @@ class QueueFeed:
         to_the_end = self._model.complete and bool(self._orders)
         while True:
             after = self._orders[-1][1] if self._orders else None
-            rows = await self._engine.inbox(after=after, limit=self._page)
+            rows = await self._approvals.inbox(after=after, limit=self._page)
             self._remember(rows)
             self._model.complete = len(rows) < self._page
             self._model.merge(rows, ())
@@ -111,7 +111,7 @@ class QueueFeed:
         found: dict[str, InboxRow] = {}
         after = before
         while True:
-            rows = await self._engine.inbox(after=after[1] if after else None, limit=self._page)
+            rows = await self._approvals.inbox(after=after[1] if after else None, limit=self._page)
             inside = [row for row in rows if order_of(row) <= last]
             found.update({row.approval_id: row for row in inside})
             if len(rows) < self._page or len(inside) < len(rows) or order_of(rows[-1]) == last:
@@ -129,7 +129,7 @@ class QueueFeed:
         """Read how the rows that ended but stay in sight have ended."""
         for approval_id in self._model.ends_to_name(touched)[:_NAMED]:
             try:
-                card = await self._engine.approval(approval_id)
+                card = await self._approvals.card(approval_id)
             except NotFound:
                 continue
             self._model.name_end(approval_id, state_word(card.state))

@@ -54,7 +54,7 @@ class InboxView(PageView):
         self._guard = AttentionGuard(session.engine.clock.elapsed)
         times = session.times
         self._model = QueueModel(partial(describe, times=times), partial(explain, times=times), self)
-        self._feed = QueueFeed(session.engine, self._model)
+        self._feed = QueueFeed(session.engine.approvals, self._model)
         self._wanted: str | None = None
         self._touched: set[str] = set()
         self._arrivals = False
@@ -251,7 +251,7 @@ class InboxView(PageView):
         self._show(approval_id)
 
     async def _read_meter(self) -> None:
-        self._meter.setText(meter_words(await self._session.engine.quiet_meter()))
+        self._meter.setText(meter_words(await self._session.engine.approvals.quiet_meter()))
 
     def _on_status(self, status: EngineStatus) -> None:
         self._say_count()
@@ -334,7 +334,7 @@ class InboxView(PageView):
 
     async def _read_card(self, approval_id: str) -> None:
         try:
-            card = await self._session.engine.approval(approval_id)
+            card = await self._session.engine.approvals.card(approval_id)
             before = await self._before(card)
         except NotFound:
             if self._wanted == approval_id:
@@ -357,7 +357,7 @@ class InboxView(PageView):
         """What heads the older side of the differences: the request before, and whether it was approved."""
         if card.previous_id is None or not card.differences:
             return "before"
-        older = await self._session.engine.approval(card.previous_id)
+        older = await self._session.engine.approvals.card(card.previous_id)
         stamp = self._session.times.stamp
         if older.decided_by is not None and older.decided_at is not None:
             return f"approved by {one_line(older.decided_by)} {stamp(older.decided_at)}"
@@ -476,7 +476,7 @@ class InboxView(PageView):
         taken: list[ApprovalCard] = []
         try:
             for approval_id in done.ids:
-                taken.append(await self._session.engine.withdraw(approval_id, self._session.actor))
+                taken.append(await self._session.engine.approvals.withdraw(approval_id, self._session.actor))
         except PraxisError as error:
             self._last = done.with_error(error_words(error))
         else:
@@ -490,7 +490,7 @@ class InboxView(PageView):
         done = self._last
         if done is None or not done.can_withdraw or touched.isdisjoint(done.ids):
             return
-        cards = [await self._session.engine.approval(approval_id) for approval_id in done.ids]
+        cards = [await self._session.engine.approvals.card(approval_id) for approval_id in done.ids]
         if self._last is done and any(card.state is not ApprovalState.APPROVED for card in cards):
             self._last = done.after(cards)
             self._say_done()

@@ -125,7 +125,7 @@ class CaseView(QWidget):
         lines.addWidget(TwoColumns(self._build_processes(body, look_again), self._exposure, body))
         engine = self._session.engine
         self._files = ChangedFiles(
-            self._times, tasks.spawn, engine.workspace_since, engine.compare_file, body
+            self._times, tasks.spawn, engine.evidence.workspace_since, engine.evidence.compare_file, body
         )
         lines.addWidget(self._files)
         output = QWidget(body)

@@ -61,7 +61,7 @@ async def decide(session: Session, view: UnknownView, finding: Finding, parent: 
     if not await opened(dialog):
         return
     entered = dialog.decided()
-    await session.engine.reconcile(
+    await session.engine.unknowns.reconcile(
         view.attempt.id,
         finding,
         session.actor,

@@ -197,7 +197,7 @@ class UnknownPage(PageView):
         if not wanted:
             return
         try:
-            view = await self._session.engine.unknown(wanted)
+            view = await self._session.engine.unknowns.case(wanted)
         except NotFound:
             if wanted == self._wanted:
                 self._wanted = ""
@@ -211,13 +211,13 @@ class UnknownPage(PageView):
             self._stack.setCurrentWidget(self._case)
             if self._looked_at != wanted:
                 self._looked_at = wanted
-                self._case.show_living(await self._session.engine.living(wanted))
+                self._case.show_living(await self._session.engine.unknowns.living(wanted))
 
     def _look_again(self) -> None:
         self._tasks.spawn(self._look(self._wanted), "look at the processes again")
 
     async def _look(self, wanted: str) -> None:
-        found = await self._session.engine.look_again(wanted, self._session.actor)
+        found = await self._session.engine.unknowns.look_again(wanted, self._session.actor)
         if isValid(self) and wanted == self._wanted:
             self._case.show_living(found)
             self._reread.ask()

@@ -113,7 +113,7 @@ async def _validate_again(session: Session, story: WorkOrderStory, name: str, pa
 async def _ask_again(session: Session, story: WorkOrderStory) -> None:
     task = waiting_task(story)
     if task is not None:
-        card = await session.engine.ask_again(task.id, session.actor)
+        card = await session.engine.approvals.ask_again(task.id, session.actor)
         session.open_page("inbox", card.approval_id)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from PySide6.QtWidgets import QLabel, QPushButton
@@ -89,7 +90,7 @@ async def test_sleep_is_told_once_and_can_be_dismissed(
     async def anomalies(**_: object) -> tuple[AnomalyRow, ...]:
         return (slept,)
 
-    fake.clock_anomalies = anomalies  # type: ignore[attr-defined]
+    fake.clock_trust = SimpleNamespace(anomalies=anomalies)  # type: ignore[attr-defined]
     fake.tell(("clock.suspend", "clock", "a", None))
     await session.settled()
     assert strips(window) == ["The machine slept 7 h 42 min."]

@@ -197,9 +197,11 @@ async def test_e83_a_schedule_is_set_shown_and_ended(
     asking.show_place(tmp_path / "disk")
     press(asking, "Set")
     await working
-    assert await engine.backup_schedule() == BackupSchedule(6 * 3_600_000, 3, str(tmp_path / "disk"))
+    assert await engine.scheduled_backups.schedule() == BackupSchedule(
+        6 * 3_600_000, 3, str(tmp_path / "disk")
+    )
     (tmp_path / "disk").write_text("in the way")
-    assert await engine.back_up_if_due()
+    assert await engine.scheduled_backups.run_due()
     StandingAlerts(window, session, ()).update(await engine.status())
     (strip,) = session.alerts.shown()
     assert strip.what == "The scheduled backup failed."
@@ -210,7 +212,7 @@ async def test_e83_a_schedule_is_set_shown_and_ended(
     asking.findChild(QCheckBox).click()
     press(asking, "Set")
     await working
-    assert await engine.backup_schedule() is None
+    assert await engine.scheduled_backups.schedule() is None
     assert (await engine.status()).backup_error == ""
 
 

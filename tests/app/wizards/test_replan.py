@@ -55,7 +55,7 @@ async def test_replanning_from_the_story(console: Console) -> None:
     await until(task.done)
     await task
     assert (await console.story(identity)).row.state is WorkOrderState.REJECTED
-    (waiting,) = await console.engine.inbox()
+    (waiting,) = await console.engine.approvals.inbox()
     assert waiting.number == 2
     parent.deleteLater()
 

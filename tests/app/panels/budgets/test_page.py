@@ -97,8 +97,8 @@ async def test_an_attempt_that_draws_is_listed_and_leads_to_its_page(
 ) -> None:
     """B-100: what an UNKNOWN holds stays held, and says so."""
     order = await desk.engine.submit(work_order("import os; os.kill(os.getpid(), 9)"), agent)
-    (row,) = await desk.engine.inbox()
-    await desk.engine.approve(row.approval_id, actor, seal=row.seal)
+    (row,) = await desk.engine.approvals.inbox()
+    await desk.engine.approvals.approve(row.approval_id, actor, seal=row.seal)
     await desk.engine.work_once()
     await until(lambda: desk.page._tabs.tabText(0) == "Draws on it now · 1")
     await until(lambda: desk.page._draws.row(0).state is AttemptState.UNKNOWN)
@@ -136,8 +136,8 @@ async def test_a_limit_below_what_is_counted_needs_a_tick(
     desk: Desk, work_order: Callable[..., WorkOrderSpec], agent: Actor, actor: Actor
 ) -> None:
     await desk.engine.submit(work_order("import os; os.kill(os.getpid(), 9)"), agent)
-    (row,) = await desk.engine.inbox()
-    await desk.engine.approve(row.approval_id, actor, seal=row.seal)
+    (row,) = await desk.engine.approvals.inbox()
+    await desk.engine.approvals.approve(row.approval_id, actor, seal=row.seal)
     await desk.engine.work_once()
     used = (await desk.engine.budgets.scope("root")).row.execution.used_ms
     await until(lambda: desk.page._view is not None and desk.page._view.row.execution.used_ms == used)

@@ -210,7 +210,7 @@ async def test_the_offset_is_wall_against_elapsed_of_this_boot(desk: Desk) -> No
     await desk.go(3)
     desk.clock.step_wall(-90_000)
     await desk.go(2)
-    state = await desk.engine.clock_state()
+    state = await desk.engine.clock_trust.state()
     points = offsets(state.history)
     assert points[0][1] == 0
     assert points[-1][1] == -90_000

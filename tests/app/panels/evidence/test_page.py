@@ -128,7 +128,7 @@ async def test_b122_verify_now_reads_again_and_tells_true_altered_missing(consol
     )
     (attempt,) = await attempts_of(console, identity)
     await shown(console, page, attempt.id)
-    view = await console.engine.evidence(attempt.id)
+    view = await console.engine.evidence.of(attempt.id)
     digests = page._summary.digests
     files = {blob.role: blob for blob in view.blobs}
     stdout = blob_path(console, files["stdout"].sha256)
@@ -163,8 +163,8 @@ async def test_a_running_attempt_shows_its_output_live_and_then_what_was_kept(co
     wait = "while not pathlib.Path('go').exists(): time.sleep(0.02)"
     code = f"import time, pathlib\nprint('first', flush=True)\n{wait}\nprint('last')"
     identity = await console.submit("Live", code)
-    (row,) = await console.engine.inbox()
-    await console.engine.approve(row.approval_id, console.session.actor, seal=row.seal)
+    (row,) = await console.engine.approvals.inbox()
+    await console.engine.approvals.approve(row.approval_id, console.session.actor, seal=row.seal)
     running = asyncio.get_running_loop().create_task(console.engine.work_once())
     await until(lambda: page._view is not None and page._view.attempt.state is AttemptState.RUNNING)
     assert page._tabs.currentIndex() == OUTPUT
@@ -183,8 +183,8 @@ async def test_a_running_attempt_shows_its_output_live_and_then_what_was_kept(co
 
 async def test_stop_on_a_running_attempt_asks_for_a_reason(console, page, until):
     await console.submit("Stopped", "import time; time.sleep(60)")
-    (row,) = await console.engine.inbox()
-    await console.engine.approve(row.approval_id, console.session.actor, seal=row.seal)
+    (row,) = await console.engine.approvals.inbox()
+    await console.engine.approvals.approve(row.approval_id, console.session.actor, seal=row.seal)
     running = asyncio.get_running_loop().create_task(console.engine.work_once())
     await until(lambda: page._stop.isVisibleTo(page) and page._view.attempt.state is AttemptState.RUNNING)
     page._stop.click()

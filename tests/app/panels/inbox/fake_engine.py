@@ -38,6 +38,11 @@ class FakeEngine:
         self.gate: asyncio.Event | None = None
         self.changes: list[Change] = []
 
+    @property
+    def approvals(self) -> FakeEngine:
+        """Its own part, too: it has nothing else."""
+        return self
+
     def put(self, **fields: Any) -> ApprovalCard:
         """Ask for an approval, or change a card as something else would."""
         card = approval_card(**fields)
@@ -65,7 +70,7 @@ class FakeEngine:
             rows = [row for row in rows if order_of(row) > start]
         return tuple(rows[:limit])
 
-    async def approval(self, approval_id: str) -> ApprovalCard:
+    async def card(self, approval_id: str) -> ApprovalCard:
         if approval_id not in self.cards:
             raise NotFound(f"Approval {approval_id} does not exist.", do="Look at the inbox again.")
         card = self.cards[approval_id]

@@ -38,7 +38,7 @@ class StoredInbox:
             :limit
         ]
 
-    async def approval(self, approval_id: str) -> ApprovalCard:
+    async def card(self, approval_id: str) -> ApprovalCard:
         if approval_id not in self.asked:
             raise NotFound("gone")
         return approval_card(

@@ -135,7 +135,7 @@ async def test_a_grant_ends_before_the_eyes_when_its_time_comes(
 ) -> None:
     async with console(folder, clock, actor) as desk:
         order = await desk.engine.submit(convert, agent)
-        card = await desk.engine.approval((await desk.engine.inbox())[0].approval_id)
+        card = await desk.engine.approvals.card((await desk.engine.approvals.inbox())[0].approval_id)
         await desk.engine.grants.give(
             card.approval_id, actor, seal=card.seal, ends_at=clock.now() + HOUR, uses=2
         )

@@ -161,7 +161,7 @@ async def test_the_whole_window_under_held_keys_approves_nothing(
             put_focus(("list", "card", "approve")[number % 3], view)
         held.release()
         await session.settled(1.0)
-        assert len(await session.engine.inbox()) == 5
+        assert len(await session.engine.approvals.inbox()) == 5
         assert await session.engine.attempts() == ()
         assert not any(isinstance(found, QDialog) and found.isVisible() for found in _windows())
 

@@ -100,7 +100,7 @@ async def test_approve_is_committed_with_the_seal_and_the_look_time(
         assert card.plan["argv"][0] == sys.executable
         desk.card.acted.emit(Act.APPROVE)
         await desk.until(lambda: desk.view._stack.currentWidget() is desk.view._nothing)
-        stored = await desk.engine.approval(card.approval_id)
+        stored = await desk.engine.approvals.card(card.approval_id)
         assert stored.state is ApprovalState.APPROVED
         assert stored.decided_by == "ada"
         assert not stored.covers_validation
@@ -164,7 +164,7 @@ async def test_b001_b010_identical_orders_are_one_row_and_one_decision(
         desk.card.acted.emit(Act.APPROVE)
         await desk.until(lambda: desk.shown() == "Another")
         assert desk.titles() == ["Another"]
-        assert [row.title for row in await desk.engine.inbox()] == ["Another"]
+        assert [row.title for row in await desk.engine.approvals.inbox()] == ["Another"]
 
 
 async def test_expired_and_asked_again(

@@ -58,7 +58,7 @@ async def test_a_selected_bar_is_what_the_commands_act_on(page: TimelinePage, co
     assert (page.selection.kind, page.selection.id) == (NodeKind.WORK_ORDER, order)
     assert page._detail.text().startswith("WO-1 · implement: wait for approval, pending · Mend rounding")
     QTest.keyClick(page.canvas, Qt.Key.Key_Return)
-    (row,) = await console.engine.inbox()
+    (row,) = await console.engine.approvals.inbox()
     assert console.opened == [("inbox", row.approval_id)]
     press(page, "Work order")
     assert console.opened[-1] == ("work_orders", order)

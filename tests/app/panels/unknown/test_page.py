@@ -142,7 +142,9 @@ async def test_nothing_unknown_says_so_and_a_decided_one_can_still_be_shown(
     await until(lambda: page._stack.currentWidget() is page._nothing)
     attempt = await unknown()
     await until(lambda: page._model.rowCount() == 1)
-    await console.engine.reconcile(attempt, Finding.DID_NOT, console.session.actor, reason="nothing there")
+    await console.engine.unknowns.reconcile(
+        attempt, Finding.DID_NOT, console.session.actor, reason="nothing there"
+    )
     await until(lambda: page._model.rowCount() == 0 and not page.case.view.is_open)
     page.show_subject(attempt)
     await until(lambda: page._stack.currentWidget() is page.case)

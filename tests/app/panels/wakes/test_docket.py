@@ -51,7 +51,7 @@ async def test_e85_what_was_missed_waits_and_the_latest_alone_is_submitted(
     assert docket is not None
     (waiting,) = docket.undecided
     assert (await desk.engine.status()).undecided == 1
-    assert await desk.engine.inbox() == ()
+    assert await desk.engine.approvals.inbox() == ()
     said = desk.shown(desk.page.docket)
     assert "Run the slow tests" in said
     assert "4 occurrences were missed, from yesterday 06:00 to" in said
@@ -68,7 +68,7 @@ async def test_e85_what_was_missed_waits_and_the_latest_alone_is_submitted(
     assert desk.page.docket._nothing.isVisible()
     await desk.engine.reconcile_once()
     await desk.settle()
-    (asked,) = await desk.engine.inbox()
+    (asked,) = await desk.engine.approvals.inbox()
     assert asked.title == "Run the slow tests"
     assert (await desk.engine.schedules.show(made.id)).row.skipped == 3
 
@@ -91,8 +91,8 @@ async def test_all_of_one_and_none_of_another(desk: Desk, spec: WorkOrderSpec, a
     await desk.decide(by_title["Run the slow tests"].choices[CatchUp.ALL], "Fire all", "Each counts.")
     await desk.engine.reconcile_once()
     await desk.settle()
-    assert {row.title for row in await desk.engine.inbox()} == {"Run the slow tests"}
-    assert len(await desk.engine.inbox()) == 4
+    assert {row.title for row in await desk.engine.approvals.inbox()} == {"Run the slow tests"}
+    assert len(await desk.engine.approvals.inbox()) == 4
 
 
 async def test_one_decision_for_everything(desk: Desk, spec: WorkOrderSpec, actor: Actor) -> None:

@@ -81,7 +81,7 @@ async def test_a_schedule_is_made_from_an_existing_work_order_and_submits_it(
     assert view.series.id == made.id
     assert "Run the slow tests" in desk.shown(desk.page.schedules)
     await desk.pass_time(6 * HOUR)
-    assert len(await desk.engine.inbox()) == 2
+    assert len(await desk.engine.approvals.inbox()) == 2
 
 
 async def test_dst_the_preview_marks_days_whose_clocks_change(

@@ -306,7 +306,7 @@ async def test_a_long_list_keeps_its_pages_through_changes(desk: Desk) -> None:
 
 async def test_a_notice_of_expiry_leads_to_its_request(desk: Desk, spec: Any, actor: Actor) -> None:
     await desk.engine.submit(spec, actor)
-    (asked,) = await desk.engine.inbox()
+    (asked,) = await desk.engine.approvals.inbox()
     desk.page.show_subject(asked.approval_id)
     await desk.settle()
     card = desk.page.wakes.card

@@ -87,8 +87,8 @@ class Console:
         """Approve what waits and run it, so many times."""
         for _ in range(steps):
             await self.engine.reconcile_once()
-            for row in await self.engine.inbox():
-                await self.engine.approve(row.approval_id, self.session.actor, seal=row.seal)
+            for row in await self.engine.approvals.inbox():
+                await self.engine.approvals.approve(row.approval_id, self.session.actor, seal=row.seal)
             await self.engine.work_once()
         await self.engine.reconcile_once()
 

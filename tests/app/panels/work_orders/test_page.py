@@ -46,7 +46,7 @@ async def make_page(console, qtbot):
 
 async def test_e42a_a_stage_says_by_which_use_of_which_grant_it_was_approved(console, make_page):
     order = await console.submit("Granted")
-    (row,) = await console.engine.inbox()
+    (row,) = await console.engine.approvals.inbox()
     view = await console.engine.grants.give(
         row.approval_id,
         console.session.actor,
@@ -292,13 +292,13 @@ async def test_a_person_judges_by_the_criteria(console, make_page):
 
 async def test_asking_again_leads_to_the_new_request(console, make_page):
     identity = await console.submit("Asked twice")
-    (row,) = await console.engine.inbox()
-    await console.engine.reject(row.approval_id, console.session.actor, "not like this")
+    (row,) = await console.engine.approvals.inbox()
+    await console.engine.approvals.reject(row.approval_id, console.session.actor, "not like this")
     page = make_page()
     story = await shown(console, page, identity)
     button_named(story, "Ask again").click()
     await console.settle()
-    (row,) = await console.engine.inbox()
+    (row,) = await console.engine.approvals.inbox()
     assert console.opened == [("inbox", row.approval_id)]
 
 
@@ -313,8 +313,8 @@ async def test_cancel_asks_and_says_what_runs(console, make_page):
 
 async def test_b032_stopping_a_run_makes_it_unknown_and_never_failed(console, make_page, until):
     identity = await console.submit("Runs long", code="import time; print('on', flush=True); time.sleep(60)")
-    (row,) = await console.engine.inbox()
-    await console.engine.approve(row.approval_id, console.session.actor, seal=row.seal)
+    (row,) = await console.engine.approvals.inbox()
+    await console.engine.approvals.approve(row.approval_id, console.session.actor, seal=row.seal)
     running = asyncio.get_running_loop().create_task(console.engine.work_once())
     page = make_page()
     page.show_subject(identity)
@@ -365,12 +365,12 @@ async def test_a_hold_is_shown_with_its_reason_and_can_be_answered(console, make
 
 async def test_b028_the_reason_for_waiting_names_the_other_work_order(console, make_page, until):
     await console.submit("Has the lane", code="import time; time.sleep(60)")
-    (row,) = await console.engine.inbox()
-    await console.engine.approve(row.approval_id, console.session.actor, seal=row.seal)
+    (row,) = await console.engine.approvals.inbox()
+    await console.engine.approvals.approve(row.approval_id, console.session.actor, seal=row.seal)
     running = asyncio.get_running_loop().create_task(console.engine.work_once())
     second = await console.submit("Waits")
-    row = next(row for row in await console.engine.inbox() if row.work_order_id == second)
-    await console.engine.approve(row.approval_id, console.session.actor, seal=row.seal)
+    row = next(row for row in await console.engine.approvals.inbox() if row.work_order_id == second)
+    await console.engine.approvals.approve(row.approval_id, console.session.actor, seal=row.seal)
     page = make_page()
     page.show_subject(second)
     await until(lambda: page._story.story is not None and "WO-1" in words_of(page._story))
