@@ -13,6 +13,7 @@ from engine.errors import InvalidValue
 from engine.instants import Instant, format_instant, parse_instant
 
 _INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_TYPED = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 
@@ -109,6 +110,22 @@ class Times(QObject):
             return f"{_NEAR_DAYS[days]} {clock}"
         day = f"{moment.day} {_MONTHS[moment.month - 1]}"
         return f"{day} {clock}" if moment.year == present.year else f"{day} {moment.year:04d} {clock}"
+
+    def typed(self, text: str) -> str:
+        """What a person typed as date and time of day in the zone in force, as canonical text of the engine (E-01).
+
+        "2026-09-10 08:00" and "2026-09-10 08:00:30" are read so, also with a T between. Anything else comes back as
+        it is, for the engine to judge; a time that the clocks jump over is taken as they went on.
+        """
+        try:
+            moment = datetime.fromisoformat(text) if _TYPED.fullmatch(text) else None
+            if moment is None:
+                return text
+            zone = UTC if self._zone is Zone.UTC else self._local
+            placed = moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()
+            return format_instant((placed - _EPOCH) // timedelta(milliseconds=1))
+        except (InvalidValue, OSError, OverflowError, ValueError):
+            return text
 
     def sentence(self, text: str) -> str:
         """What the engine says, with each instant in it as a person reads it: "Waits until today 18:37."."""

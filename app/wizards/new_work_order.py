@@ -99,7 +99,7 @@ class NewWorkOrderDialog(QDialog):
         self.setMinimumSize(560, 420)
         outer = column(self)
         outer.addWidget(self._build_head())
-        self._form = WorkOrderForm(self)
+        self._form = WorkOrderForm(session.times, self)
         if replaced is not None:
             self._form.fill(work_order_from_json(replaced.story.spec))
         outer.addWidget(self._form, 1)

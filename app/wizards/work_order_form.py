@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.widgets import button, check_box, column, row
+from app.widgets import Times, button, check_box, column, row
 from app.wizards.arguments_edit import ArgumentsEdit
 from app.wizards.environment_table import EnvironmentTable
 from app.wizards.fields import FieldGrid, lines_of
@@ -154,8 +154,9 @@ class WorkOrderForm(QTabWidget):
     changed = Signal()
     folder_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, times: Times, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._times = times
         self.setDocumentMode(True)
         self.setUsesScrollButtons(True)
         self.setAccessibleName("Parts of the work order")
@@ -217,9 +218,9 @@ class WorkOrderForm(QTabWidget):
         self._due = grid.line(
             "due_at",
             "Not before",
-            "An instant in UTC, such as 2026-09-10T08:00:00.000Z; empty for at once",
+            "Date and time before which nothing of it starts, such as 2026-09-10 08:00; empty for at once",
             placeholder="at once",
-            hint="In UTC with milliseconds, such as 2026-09-10T08:00:00.000Z.",
+            hint=f"Such as 2026-09-10 08:00, in {self._times.zone_name()}.",
         )
         self._life = grid.line(
             "approval_life",
@@ -392,11 +393,9 @@ class WorkOrderForm(QTabWidget):
             "correction": self._correction_values(),
             "limits": self._limit_values(),
         }
-        for name, field in (
-            ("project", self._project),
-            ("due_at", self._due),
-            ("approval_life", self._life),
-        ):
+        if self._due.text().strip():
+            found["due_at"] = self._times.typed(self._due.text().strip())
+        for name, field in (("project", self._project), ("approval_life", self._life)):
             if field.text().strip():
                 found[name] = field.text().strip()
         if self._reason.toPlainText().strip():

@@ -230,17 +230,20 @@ class BudgetsPage(PageView):
         times = self._session.times
         self._draws: RowModel[Draw] = RowModel(
             [
-                Column("Who", lambda one: stage_name(one.number, one.purpose)),
+                Column(
+                    "Who",
+                    lambda one: stage_name(one.number, one.purpose),
+                    lambda one: plain_tip(one_line(one.title)),
+                ),
                 Column("State", lambda one: state_word(one.state)),
                 Column("Holds", lambda one: state_word(one.exposure)),
-                Column("Cost", lambda one: units(one.cost)),
+                Column("Cost", lambda one: number(one.cost)),
                 Column("Time", lambda one: duration_text(one.active_ms)),
                 Column(
                     "Since",
                     lambda one: times.stamp(one.authorized_at),
                     lambda one: plain_tip(times.exact(one.authorized_at)),
                 ),
-                Column("Title", lambda one: one_line(one.title)),
             ],
             lambda one: one.attempt_id,
             lambda one: (
@@ -273,12 +276,24 @@ class BudgetsPage(PageView):
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setAccessibleName("What draws on it, what waits for room, how its limits were changed")
-        draws: RowTable[Draw] = RowTable(self._draws, "What draws on it now", (22, 13, 11, 10, 10, 15), tabs)
+        draws: RowTable[Draw] = RowTable(
+            self._draws,
+            "What draws on it now",
+            (19, 12, 11, 7, 10),
+            tabs,
+            empty="Nothing is spent or held here now.",
+        )
         draws.opened.connect(lambda: self._open_draw(draws.currentIndex().row()))
-        waits: RowTable[WaitingForRoom] = RowTable(self._waits, "What waits for room", (20, 24), tabs)
+        waits: RowTable[WaitingForRoom] = RowTable(
+            self._waits, "What waits for room", (20, 24), tabs, empty="Nothing waits for room here."
+        )
         waits.opened.connect(lambda: self._open_waiting(waits.currentIndex().row()))
         past: RowTable[LimitChange] = RowTable(
-            self._past, "Changes of its limits, newest first", (13, 9, 42), tabs
+            self._past,
+            "Changes of its limits, newest first",
+            (13, 9, 42),
+            tabs,
+            empty="Its limits were never changed.",
         )
         self._tables = (draws, waits, past)
         for table in self._tables:

@@ -66,14 +66,22 @@ class ArtifactsView(QWidget):
         lines.addWidget(self._stack, 1)
 
     def show_files(
-        self, blobs: Sequence[BlobRef], problems: Sequence[ArtifactProblem], patterns: Sequence[str]
+        self,
+        blobs: Sequence[BlobRef],
+        problems: Sequence[ArtifactProblem],
+        patterns: Sequence[str],
+        *,
+        running: bool,
     ) -> None:
-        """Show these kept files; ``patterns`` are what was asked for."""
+        """Show these kept files; ``patterns`` are what was asked for. While it runs nothing is kept yet."""
         said = [f"{spoken(one.path)}: {one.why}" for one in problems]
         self._problems.say("\n".join(said), Tone.WARN)
         wanted = tuple(blob for blob in blobs if blob.role in ROLES)
         asked = f"It asked for {', '.join(map(spoken, patterns))}." if patterns else "It asked for none."
-        self._none.say("No artifacts", f"No file of this run was kept. {asked}")
+        if running:
+            self._none.say("Still running", f"Files are kept when the run has ended. {asked}")
+        else:
+            self._none.say("No artifacts", f"No file of this run was kept. {asked}")
         self._stack.setCurrentIndex(1 if wanted else 0)
         if wanted == self._shown:
             return

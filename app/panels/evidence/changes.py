@@ -17,7 +17,7 @@ from app.panels.inbox.sheet import short_digest, size_text
 from app.panels.rows import BadgeDelegate, Column, RowModel, RowTable
 from app.panels.words import plain_tip
 from app.theme import Look, Shape, Text, Tone
-from app.widgets import column, label, number, spoken
+from app.widgets import EmptyState, column, label, number, spoken
 from engine.execution.evidence import Evidence, FileChange, FileFacts, WorkspaceChanges
 from engine.execution.since import FileComparison
 from engine.workspace.manifest import EntryKind
@@ -116,6 +116,9 @@ class ChangesView(QWidget):
         self._split.setStretchFactor(1, 1)
         self._split.setSizes([200, 300])
         lines.addWidget(self._split, 1)
+        self._none = EmptyState("", "", parent=self)
+        self._none.hide()
+        lines.addWidget(self._none, 1)
         self._room = QWidget(self)
         lines.addWidget(self._room, 1)
 
@@ -131,6 +134,8 @@ class ChangesView(QWidget):
 
     def show_evidence(self, attempt_id: str, evidence: Evidence) -> None:
         """Show what a run changed; what is shown already stays as it is, with the chosen file."""
+        self._none.hide()
+        self._count.show()
         again = attempt_id == self._attempt
         self._attempt = attempt_id
         changes = evidence.workspace
@@ -162,17 +167,22 @@ class ChangesView(QWidget):
 
     def show_nothing(self, running: bool) -> None:
         """Say that nothing is known: it still runs, or its record cannot be read."""
-        words = (
-            "What changed is compared when the run has ended." if running else "The record cannot be read."
+        self._count.hide()
+        self._none.say(
+            *(
+                ("Still running", "What changed is compared when the run has ended.")
+                if running
+                else ("No record", "The record of this run cannot be read.")
+            )
         )
-        self._count.setText(words)
         self._head.hide()
         for notice in (self._outside, self._others, self._shortcomings):
             notice.say("", Tone.NEUTRAL)
         self._rows = ()
         self._model.replace((), complete=True)
         self._split.hide()
-        self._room.show()
+        self._room.hide()
+        self._none.show()
 
     def _on_chosen(self, place: int) -> None:
         if place < 0:

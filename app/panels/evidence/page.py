@@ -327,7 +327,7 @@ class EvidencePage(PageView):
         if view.plan.get("report"):
             patterns.append(str(view.plan["report"]))
         problems = evidence.artifact_problems if evidence is not None else ()
-        self._artifacts.show_files(view.blobs, problems, patterns)
+        self._artifacts.show_files(view.blobs, problems, patterns, running=view.evidence is None)
         kept = sum(1 for blob in view.blobs if blob.role == "artifact")
         self._tabs.setTabText(_ARTIFACTS, f"Artifacts ({kept})" if kept else "Artifacts")
         if evidence is not None:

@@ -3,7 +3,5 @@
 from app.panels.journal.page import JournalView
 from app.shell.pages import Page
 
-PAGE = Page(
-    "journal", "Journal", JournalView, search_hint="Search the journal: WO-118, a kind, a name, a word"
-)
+PAGE = Page("journal", "Journal", JournalView, search_hint="WO-118, a kind, a name, a word")
 """The page as the shell's rail lists it."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -53,7 +53,7 @@ class CellDelegate(QStyledItemDelegate):
 
 
 class RowTable(QTableView, Generic[Row]):
-    """``widths`` are in average letters, the last column takes the rest.
+    """``widths`` are in average letters, the last column takes the rest. ``empty`` is said where there are no rows.
 
     ``chosen`` tells the number of the row that became current, -1 for none; ``opened`` that one wants to go on
     to it (Enter, double click).
@@ -63,9 +63,16 @@ class RowTable(QTableView, Generic[Row]):
     opened = Signal()
 
     def __init__(
-        self, model: RowModel[Row], name: str, widths: Sequence[int], parent: QWidget | None = None
+        self,
+        model: RowModel[Row],
+        name: str,
+        widths: Sequence[int],
+        parent: QWidget | None = None,
+        *,
+        empty: str = "",
     ) -> None:
         super().__init__(parent)
+        self._empty = empty
         self.setModel(model)
         self.setItemDelegate(CellDelegate(self))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -118,6 +125,17 @@ class RowTable(QTableView, Generic[Row]):
                 self.opened.emit()
             return
         super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the rows, or say that there are none."""
+        super().paintEvent(event)
+        if self._empty and self.model().rowCount() == 0:
+            painter = QPainter(self.viewport())
+            painter.setPen(tokens().muted)
+            place = self.viewport().rect().adjusted(_PAD, _PAD, -_PAD, 0)
+            flags = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap
+            painter.drawText(place, int(flags), self._empty)
+            painter.end()
 
     def keyboardSearch(self, search: str) -> None:
         """Typing letters chooses nothing."""

@@ -226,6 +226,7 @@ class FiguresPart(QWidget):
             self._kind_table.choose(0)
         self._show_kind(self._kind_table.currentIndex().row())
         self._show_lane(self._lane_table.currentIndex().row())
+        self._kind_table.setVisible(bool(self.kinds.rowCount()))
         self._lane_table.setVisible(bool(lanes))
         self._on_failure.setVisible(bool(lanes))
         self._no_lanes.setVisible(not lanes)

@@ -43,7 +43,7 @@ FILTERS: tuple[tuple[str, tuple[SeriesState, ...]], ...] = (
 )
 
 _NONE = (
-    "No schedules yet",
+    "No schedule of yours yet",
     "A schedule submits a work order again and again, at the times you set. Each one still waits for your approval.",
 )
 

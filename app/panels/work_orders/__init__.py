@@ -14,7 +14,7 @@ PAGE = Page(
     "Work orders",
     WorkOrdersView,
     count=_open,
-    search_hint="Search work orders by title, folder, project or number",
+    search_hint="Title, folder, project or number",
     keys=(("Up, Down", "Choose a work order"), ("Enter, Right", "Go on to its story")),
 )
 """The page as the shell's rail lists it."""

@@ -131,3 +131,27 @@ def test_the_engines_sentences_are_told_in_the_zone_of_the_person(qtbot: QtBot) 
     )
     for text in ("Waits for a person's approval.", "build-2026-12-01", "2026-13-41T99:99:99.000Z"):
         assert times.sentence(text) == text
+
+
+@pytest.mark.parametrize(
+    ("typed", "canonical"),
+    [
+        ("2026-09-10 08:00", "2026-09-10T06:00:00.000Z"),
+        ("2026-09-10T08:00:30", "2026-09-10T06:00:30.000Z"),
+        ("0001-01-01 00:00", "0001-01-01 00:00"),
+        ("2026-02-30 08:00", "2026-02-30 08:00"),
+        ("2026-09-10T08:00:00.000Z", "2026-09-10T08:00:00.000Z"),
+        ("2026-09-10", "2026-09-10"),
+        ("tomorrow", "tomorrow"),
+        ("", ""),
+    ],
+)
+def test_e01_what_a_person_types_becomes_canonical_or_is_left_to_be_judged(
+    typed: str, canonical: str
+) -> None:
+    assert times_at("2026-09-10T09:00:00.000Z").typed(typed) == canonical
+
+
+def test_typed_times_are_in_the_zone_in_force() -> None:
+    times = times_at("2026-09-10T09:00:00.000Z", zone=Zone.UTC)
+    assert times.typed("2026-09-10 08:00") == "2026-09-10T08:00:00.000Z"

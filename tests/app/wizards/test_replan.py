@@ -94,7 +94,7 @@ async def test_going_back_changes_nothing(console: Console) -> None:
 async def test_the_form_says_again_what_it_was_filled_with(console: Console, changes: dict) -> None:
     """Whatever a work order says, filling the form and reading it gives the same work order."""
     spec = console.order("Mend it", **changes)
-    form = WorkOrderForm()
+    form = WorkOrderForm(console.session.times)
     form.fill(spec)
     read, problems = form.read()
     assert problems == 0

@@ -55,7 +55,7 @@ async def test_a_schedule_is_made_from_an_existing_work_order_and_submits_it(
     QAbstractItemModelTester(
         desk.page.schedules._model, QAbstractItemModelTester.FailureReportingMode.Fatal, desk.page
     )
-    assert "No schedules yet" in desk.shown(desk.page.schedules)
+    assert "No schedule of yours yet" in desk.shown(desk.page.schedules)
     desk.page.schedules._new.click()
     dialog = await editor()
     await until(lambda: dialog.form._orders.count() == 2)
@@ -272,7 +272,7 @@ async def test_the_alarm_clocks_own_series_cannot_be_steered(desk: Desk) -> None
     desk.page.show_subject("schedules")
     await desk.settle()
     assert desk.page.schedules._model.rowCount() == 1
-    assert "No schedules yet" in desk.shown(desk.page.schedules)
+    assert "No schedule of yours yet" in desk.shown(desk.page.schedules)
     assert own.kind != SUBMIT_KIND
     desk.page.show_subject(own.id)
     await until(lambda: desk.page.schedules.card.view)
