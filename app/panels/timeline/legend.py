@@ -15,6 +15,7 @@ from engine.views.timeline import BarKind
 _SAMPLES: tuple[tuple[BarKind, str], ...] = (
     (BarKind.APPROVAL, ApprovalState.PENDING),
     (BarKind.CLAIM, ClaimState.CONSUMED),
+    (BarKind.CLAIM, ClaimState.EXPIRED),
     (BarKind.DISPATCH, AttemptState.SETTLED),
     (BarKind.EXECUTION, AttemptState.RUNNING),
     (BarKind.EXECUTION, Outcome.SUCCEEDED),
@@ -100,5 +101,5 @@ def _word(kind: BarKind, state: str) -> str:
     if kind is BarKind.EXECUTION:
         return look_of_bar(kind, state).word
     if kind is BarKind.CLAIM:
-        return "claim (ticks: renewals)"
+        return "lease expired" if state == ClaimState.EXPIRED else "claim (ticks: renewals)"
     return KIND_WORDS[kind]

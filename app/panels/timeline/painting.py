@@ -15,7 +15,7 @@ from app.panels.timeline.words import look_of_bar
 from app.theme import Text, Tokens, draw_shape, font
 from app.theme.states import Shape
 from engine.instants import Instant
-from engine.states import HoldKind
+from engine.states import ClaimState, HoldKind
 from engine.views.timeline import BarKind, TimelineBar
 
 THIN_PX = 2.0
@@ -23,6 +23,7 @@ THIN_PX = 2.0
 
 _GLYPH_ROOM = 22.0
 _TEXT_ROOM = 64.0
+_EXPIRY_SIDE = 9.0
 
 Groups = dict[tuple[BarKind, int], list[QRectF]]
 
@@ -89,7 +90,7 @@ class RowPainter:
         self._groups[bar.kind, rank].append(rect)
         if rect.width() >= _GLYPH_ROOM and bar.kind is not BarKind.CLAIM:
             self._wide.append((bar, rank, rect))
-        if bar.kind is BarKind.CLAIM and (bar.ticks or bar.end is None):
+        if bar.kind is BarKind.CLAIM and (bar.ticks or bar.end is None or bar.state == ClaimState.EXPIRED):
             self._leases.append((bar, top))
 
     def paint(self) -> None:
@@ -110,7 +111,7 @@ class RowPainter:
             self._paint_judgement(bar, centre)
 
     def _paint_lease(self, bar: TimelineBar, top: float) -> None:
-        """Renewals as ticks, and how far a live claim's lease still reaches."""
+        """Renewals as ticks, how far a live claim's lease still reaches, and where one expired."""
         painter, scale = self._painter, self._scale
         ink = self._colours.accent
         painter.setPen(QPen(ink, 1))
@@ -125,6 +126,16 @@ class RowPainter:
             painter.drawLine(QPointF(scale.x(max(bar.start, self._now)), middle), QPointF(right, middle))
             painter.setPen(QPen(ink, 1))
             painter.drawLine(QPointF(right, middle - 4), QPointF(right, middle + 4))
+        elif bar.state == ClaimState.EXPIRED and bar.until is not None:
+            self._paint_expiry(QPointF(scale.x(bar.until), middle))
+
+    def _paint_expiry(self, centre: QPointF) -> None:
+        """The shape of an expired claim on ground of its own, so that it stands out from bar and line."""
+        look = look_of_bar(BarKind.CLAIM, ClaimState.EXPIRED)
+        box = QRectF(0, 0, _EXPIRY_SIDE, _EXPIRY_SIDE)
+        box.moveCenter(centre)
+        self._painter.fillRect(box.adjusted(-1, -1, 1, 1), self._colours.surface)
+        draw_shape(self._painter, box, look.shape, self._colours.tone(look.tone)[0])
 
     def _paint_inside(self, bar: TimelineBar, rank: int, rect: QRectF) -> None:
         """The state's shape at the left of a wide bar, and words where there is room."""
@@ -229,6 +240,12 @@ def paint_legend_bar(painter: QPainter, rect: QRectF, kind: BarKind, state: str,
     painter.setPen(pen)
     thin = rect.height() * 0.3 if kind in (BarKind.CLAIM, BarKind.DISPATCH) else 0.0
     painter.drawRects([rect.adjusted(0, thin, 0, -thin)])
+    if (kind, state) == (BarKind.CLAIM, ClaimState.EXPIRED):
+        box = QRectF(
+            rect.right() - _EXPIRY_SIDE, rect.center().y() - _EXPIRY_SIDE / 2, _EXPIRY_SIDE, _EXPIRY_SIDE
+        )
+        painter.fillRect(box.adjusted(-1, -1, 1, 1), colours.window)
+        draw_shape(painter, box, look.shape, colours.tone(look.tone)[0])
 
 
 def hatch(ink: QColor, alpha: int, pattern: Qt.BrushStyle = Qt.BrushStyle.BDiagPattern) -> QBrush:

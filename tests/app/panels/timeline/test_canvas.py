@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.panels.timeline.canvas import TimelineCanvas
 from app.panels.timeline.lanes import RANKS
-from app.panels.timeline.painting import tone_fill
+from app.panels.timeline.painting import tone_fill, tone_ink
 from app.theme import Theme, Tone, tokens
 from app.widgets import Times, Zone
 from engine.clock import ManualClock
@@ -241,3 +241,22 @@ def test_no_label_of_the_axis_is_cut_at_an_edge(canvas: TimelineCanvas) -> None:
         assert len({image.pixel(image.width() - 1, y) for y in rows}) == 1
         canvas.follow(False)
         canvas.pan(0.01)
+
+
+def test_an_expired_lease_is_marked_where_it_ended(canvas: TimelineCanvas) -> None:
+    """Issue 3: renewals and expiry are seen; a released claim has no such mark."""
+    gone = bar("1", -HOUR // 2, -HOUR // 4, kind=BarKind.CLAIM, state="EXPIRED", until=START - HOUR // 4)
+    given = bar(
+        "2", -HOUR // 2, -HOUR // 4, "b", kind=BarKind.CLAIM, state="RELEASED", until=START - HOUR // 4
+    )
+    canvas.show_view(view(gone, given))
+    picture = canvas.viewport().grab().toImage()
+    ink = tone_ink(RANKS.index(Tone.WARN), tokens()).rgb()
+
+    def marked(one: TimelineBar) -> bool:
+        y, x = int(place_of(canvas, one).y()), round(canvas.scale.x(START - HOUR // 4))
+        near = range(-5, 6)
+        return any(picture.pixel(x + by, y + down) == ink for by in near for down in near)
+
+    assert marked(gone)
+    assert not marked(given)
