@@ -345,7 +345,7 @@ def _prepare(
         made = "an unknown time" if copy.made_at is None else format_instant(copy.made_at)
         sentence = f"Restored from {copy.path.name}, made at {made}."
         if comparison.effect_count:
-            sentence += f" {comparison.effect_count} attempts were started after it."
+            sentence += f" Attempts started after it: {comparison.effect_count}."
         aftermath = make_safe(tx, present, origin, sentence, actor, owner, now=now)
         database.execute(
             "UPDATE journal_head SET sequence = ?, hash = ? WHERE id = 1", (tx.chain.sequence, tx.chain.hash)

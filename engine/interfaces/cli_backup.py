@@ -36,7 +36,7 @@ from engine.instants import format_instant
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import NeededReason, ReasonOption, command
-from engine.interfaces.cli_output import at, heading, shown, table
+from engine.interfaces.cli_output import at, counted, heading, shown, size, table
 from engine.interfaces.cli_progress import progress_bar
 from engine.interfaces.cli_session import Session
 from engine.interfaces.rights import Right, require_right
@@ -115,7 +115,7 @@ async def verify(session: Session, path: CopyPath) -> None:
     session.out.result(_verified(found), lambda: _verification_lines(found))
     if not found.good:
         raise BackupNotGood(
-            f"The backup {found.path.name} is not good: {found.problem_count} problems.",
+            f"The backup {found.path.name} is not good: {counted(found.problem_count, 'problem')}.",
             means="It is restorable." if found.restorable else "It will not be restored.",
             do="Make a new backup, and keep this one until there is a good one.",
             problems=tuple(one.text for one in found.problems),
@@ -271,7 +271,7 @@ def _confirm(session: Session, copy: Copy, given: str | None) -> None:
 def _not_proven(done: Rehearsal) -> BackupNotGood:
     texts = [one.text for one in done.problems]
     if done.lacking:
-        texts.append(f"{len(done.lacking)} kept files are lacking.")
+        texts.append(f"Of its kept files {len(done.lacking):,} are lacking.")
     return BackupNotGood(
         f"The backup {done.path.name} is not proven: {' '.join(texts)}",
         means="It can be restored, but not everything comes back.",
@@ -297,9 +297,9 @@ def _made(made: Backup) -> dict[str, object]:
 
 
 def _made_lines(made: Backup, done: Rehearsal | None) -> Iterator[Line]:
-    yield f"Backed up to {shown(str(made.path))}: {made.files} files, {_megabytes(made.size)}."
+    yield f"Backed up to {shown(str(made.path))}: {counted(made.files, 'file')}, {size(made.size)}."
     if made.lacking:
-        yield Text(f"{len(made.lacking)} kept files were lost already and are not in it.", "yellow")
+        yield Text(f"Lost already, and not in it: {counted(len(made.lacking), 'kept file')}.", "yellow")
     if done is None:
         yield "It is neither verified nor rehearsed: praxis rehearse does both."
     else:
@@ -317,7 +317,7 @@ def _list_lines(found: tuple[Copy, ...]) -> Iterator[Line]:
                 shown(copy.path.name),
                 at(copy.made_at),
                 _KINDS[copy.kind],
-                _megabytes(copy.size),
+                size(copy.size),
                 "-" if copy.journal_sequence is None else f"{copy.journal_sequence}",
                 Text(shown(copy.problem), "red"),
             )
@@ -342,7 +342,7 @@ def _verification_lines(found: Verification) -> Iterator[Line]:
         yield Text(f"{shown(one.file)}: {shown(one.text)}", "red")
     if found.good and found.manifest is not None:
         yield (
-            f"The backup is good: {len(found.manifest.files)} files, {_megabytes(found.manifest.size)}, "
+            f"The backup is good: {counted(len(found.manifest.files), 'file')}, {size(found.manifest.size)}, "
             f"journal up to {found.manifest.journal_sequence}, made at {found.manifest.made_at}."
         )
 
@@ -353,9 +353,9 @@ def _rehearsal_lines(done: Rehearsal) -> Iterator[Line]:
     if done.good:
         yield Text("Verified and rehearsed: it can be restored.", "green")
     yield "Restored, it would be held until a person has looked, and:"
-    yield f"  {done.unknown} attempts would be UNKNOWN, {done.void} approvals void"
-    yield f"  {done.due} waiting tasks and {done.wakes_due} wakes would be due"
-    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in done.after.counts.items())
+    yield f"  {counted(done.unknown, 'attempt')} would be UNKNOWN, {counted(done.void, 'approval')} void"
+    yield f"  {counted(done.due, 'waiting task')} and {counted(done.wakes_due, 'wake')} would be due"
+    counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in done.after.counts.items())
     yield f"  it holds {counts}"
     if done.new_schema:
         yield f"  it is brought up to date with: {', '.join(done.new_schema)}"
@@ -372,8 +372,8 @@ def _comparison_lines(found: Comparison) -> Iterator[Line]:
     if not found.same_instance:
         yield Text("The backup is of other data than this folder's: all of it would be replaced.", "yellow")
     yield heading("What would be lost")
-    yield f"  {found.rows_lost} rows of the journal, {found.decision_count} of them decisions of a person"
-    yield f"  {found.order_count} work orders that are new or have changed"
+    yield f"  {counted(found.rows_lost, 'row')} of the journal, {found.decision_count:,} of them decided by a person"
+    yield f"  {counted(found.order_count, 'new or changed work order')}"
     for order in found.orders[:LISTED]:
         yield f"    WO-{order.number} {shown(order.title)} ({'new' if order.is_new else 'changed'}, {order.state})"
     if found.effects:
@@ -397,13 +397,13 @@ def _restored_lines(report: RestoreReport) -> Iterator[Line]:
     yield f"Restored from {shown(report.source.name)}{made}."
     done = report.aftermath
     yield (
-        f"{len(done.unknown)} attempts are UNKNOWN, {len(done.void)} approvals void, {len(done.asked)} work orders "
-        "need a decision."
+        f"UNKNOWN now: {counted(len(done.unknown), 'attempt')}; void: {counted(len(done.void), 'approval')}; "
+        f"for you to decide: {counted(len(done.asked), 'work order')}."
     )
     for effect in report.comparison.effects[:LISTED]:
         yield f"  after the backup: WO-{effect.number} {effect.purpose.lower()}, {effect.state}"
     if report.lacking:
-        yield Text(f"{len(report.lacking)} kept files are lost.", "yellow")
+        yield Text(f"Lost: {counted(len(report.lacking), 'kept file')}.", "yellow")
     if report.rollback is not None:
         yield f"The data from before is kept in {shown(str(report.rollback))}; praxis restore --undo brings it back."
     yield "Nothing starts until a person has looked: praxis acknowledge-restore --reason …"
@@ -415,7 +415,3 @@ def _schedule_lines(found: BackupSchedule | None) -> Iterator[Line]:
         return
     place = shown(found.place) if found.place else "the data folder's backups"
     yield f"Every {format_duration(found.every_ms)} into {place}; the newest {found.keep} are kept."
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 2**20:,.1f} MiB"

@@ -11,7 +11,7 @@ from rich.text import Text
 from engine.dispatch.display import command_line, length_in_words, visible_text
 from engine.durations import format_duration, format_size
 from engine.instants import Instant
-from engine.interfaces.cli_output import age, at, heading, shown, shown_lines, table, word
+from engine.interfaces.cli_output import age, at, counted, heading, shown, shown_lines, table, word
 from engine.scheduling.gates import Gate
 from engine.states import ApprovalState, AttemptState
 from engine.views.values import (
@@ -80,7 +80,7 @@ def approval_lines(card: ApprovalCard, name: str, now: Instant) -> Iterator[Line
     yield ""
     yield _field("guarantee", shown(card.guarantee))
     if len(card.alike) > 1:
-        yield _field("alike", f"{len(card.alike)} requests wait with this seal")
+        yield _field("alike", f"{counted(len(card.alike), 'request')} with this seal")
     yield Text.assemble("seal       ", (card.seal, "bold"))
 
 

@@ -20,7 +20,7 @@ from engine.interfaces.cli_cards import Line, approval_lines, plan_lines
 from engine.interfaces.cli_common import NeededReason, ReasonOption, command
 from engine.interfaces.cli_deciding import Asked, read_seal_prefix, require_seal
 from engine.interfaces.cli_names import find_approval
-from engine.interfaces.cli_output import age, at, heading, shown, table, word
+from engine.interfaces.cli_output import age, at, counted, heading, shown, table, word
 from engine.interfaces.cli_session import Session
 from engine.states import ApprovalState, GrantState
 from engine.views.grants import GrantRow, GrantView
@@ -140,7 +140,9 @@ async def revoke(session: Session, name: GrantName, reason: NeededReason) -> Non
     async with session.client() as client:
         await client.require("grants.revoke")
         view = await client.grants.revoke(await _find(client, name), reason)
-    session.out.result(view, lambda: [f"Revoked. It was used {view.row.uses} times of {view.row.max_uses}."])
+    session.out.result(
+        view, lambda: [f"Revoked. Used {view.row.uses} of {counted(view.row.max_uses, 'time')}."]
+    )
 
 
 async def _find(client: EngineClient, name: str) -> str:

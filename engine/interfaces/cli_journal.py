@@ -10,7 +10,7 @@ from rich.text import Text
 
 from engine.errors import DatabaseDamaged, InvalidValue
 from engine.interfaces.cli_names import find_work_order
-from engine.interfaces.cli_output import shown
+from engine.interfaces.cli_output import counted, shown
 from engine.interfaces.cli_session import Session
 from engine.interfaces.journal_export import ExportForm, export_file, export_lines
 from engine.storage.journal import JournalReport
@@ -23,7 +23,7 @@ async def verify(session: Session) -> None:
     session.out.result(report, lambda: _report_lines(report))
     if not report.sound:
         raise DatabaseDamaged(
-            f"The journal is not sound: {report.problem_count} problems.",
+            f"The journal is not sound: {counted(report.problem_count, 'problem')}.",
             means="A row was altered, removed or put in another order, by something else than the engine.",
             do="Keep a copy of the data folder as it is, and restore the newest good backup.",
             problems=report.problem_count,
@@ -41,19 +41,19 @@ async def export(session: Session, target: Path | None, form: ExportForm, work_o
                 sys.stdout.write(line)
             sys.stdout.flush()
             return
-        count = await export_file(client, target, form, work_order_id)
+        written = await export_file(client, target, form, work_order_id)
     session.out.result(
-        {"file": str(target), "rows": count},
-        lambda: [f"Wrote {count:,} rows to {shown(str(target))}."],
+        {"file": str(target), "rows": written},
+        lambda: [f"Wrote {counted(written, 'row')} to {shown(str(target))}."],
     )
 
 
 def _report_lines(report: JournalReport) -> Iterator[str | Text]:
     if report.sound:
-        yield f"The journal is sound: {report.rows:,} rows, the newest is {report.last_sequence}."
+        yield f"The journal is sound: {counted(report.rows, 'row')}, the newest is {report.last_sequence}."
         yield f"Its hash is {report.last_hash}."
         if report.compacted:
-            yield f"Retention has removed {report.compacted:,} rows; signed checkpoints stand for them."
+            yield f"Retention has removed {counted(report.compacted, 'row')}; signed checkpoints stand for them."
         if report.unconfirmed:
             yield Text(
                 f"{report.unconfirmed:,} of these are signed with a key that is not this data folder's: only the chain "

@@ -48,6 +48,19 @@ _STYLES = {
 }
 
 
+def counted(number: int, word: str, words: str = "") -> str:
+    """A number of things: "1 work order", "1,200 work orders"; ``words`` is a plural that does not just end with s."""
+    return f"{number:,} {word if number == 1 else words or word + 's'}"
+
+
+def size(number: int) -> str:
+    """A size in bytes as people read it, in steps of 1000, as the window writes it."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= factor:
+            return f"{number / factor:,.1f} {unit}"
+    return counted(number, "byte")
+
+
 class Output:
     """Where a command prints: results to stdout, everything else to stderr."""
 

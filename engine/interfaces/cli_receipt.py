@@ -13,7 +13,7 @@ from rich.text import Text
 from engine.errors import InvalidValue, NotFound
 from engine.interfaces.cli_common import command
 from engine.interfaces.cli_names import find_work_order
-from engine.interfaces.cli_output import shown
+from engine.interfaces.cli_output import counted, shown
 from engine.interfaces.cli_session import Session
 from engine.interfaces.receipts import (
     LARGEST_RECEIPT,
@@ -121,7 +121,7 @@ def _require_digest(report: ReceiptReport, digest: str) -> None:
 
 def _lines(report: ReceiptReport) -> Iterator[str | Text]:
     if report.sound:
-        yield f"The receipt is sound: {report.rows:,} rows, {report.journal_rows:,} of them of the journal."
+        yield f"The receipt is sound: {counted(report.rows, 'row')}, {report.journal_rows:,} of them of the journal."
         yield f"It is of {shown(report.work_order)}, {shown(report.title)}: {shown(report.state)}."
         yield f"Its digest is {report.digest}."
         return

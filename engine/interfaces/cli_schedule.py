@@ -16,7 +16,7 @@ from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.channel_methods import MOST_ROWS
 from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import KeyOption, NeededReason, command
-from engine.interfaces.cli_output import NOBODY_WORKS, at, heading, shown, table
+from engine.interfaces.cli_output import NOBODY_WORKS, at, counted, heading, shown, table
 from engine.interfaces.cli_session import Session
 from engine.interfaces.cli_wakes import SHORTEST_NAME, find_id
 from engine.interfaces.work_order_file import read_work_order, to_toml
@@ -288,7 +288,7 @@ def _view_lines(view: ScheduleView) -> Iterator[Line]:
     yield f"missed occurrences: {row.catch_up}{most}; no later than {format_duration(row.grace_ms)} is not missed"
     if row.until_at is not None or row.count is not None:
         ends = [at(row.until_at)] if row.until_at is not None else []
-        ends += [f"after {row.count} times"] if row.count is not None else []
+        ends += [f"after {counted(row.count, 'time')}"] if row.count is not None else []
         yield f"ends {' or '.join(ends)}"
     yield ""
     yield heading("Submits")

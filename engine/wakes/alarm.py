@@ -330,10 +330,13 @@ class AlarmClock:
         if series is None:
             return ()
         after = max(self._clock.now(), series.booked_to)
+        most, booked = require_batch(number), series.booked
         last = await self._store.read(self._store.series.live_occurrence, series_id)
         if last is not None and last.state is WakeState.PENDING and last.due_at is not None:
-            after = last.due_at - 1
-        return preview(rule_from_json(series.rule), after, require_batch(number), series.until)
+            after, booked = last.due_at - 1, booked - 1
+        if series.count is not None:
+            most = min(most, series.count - booked)
+        return preview(rule_from_json(series.rule), after, most, series.until) if most > 0 else ()
 
     def preview_rule(
         self,

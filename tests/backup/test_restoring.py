@@ -74,7 +74,7 @@ async def test_b096_what_ran_after_the_backup_does_not_run_again(house: House) -
     assert await ledger.claim(10) == ()
     hold = await ledger.one("SELECT kind, reason FROM hold WHERE released_at IS NULL")
     assert hold["kind"] == "RESTORE"
-    assert "1 attempts were started after it" in hold["reason"]
+    assert "Attempts started after it: 1" in hold["reason"]
     await ledger.write(acknowledge_restore, PERSON, "looked at it")
     assert await ledger.claim(10) == (), "even without the hold no approval is left"
     done = await ledger.one("SELECT detail FROM journal WHERE kind = 'restore.done'")

@@ -56,7 +56,7 @@ def test_a_person_gives_looks_and_revokes(praxis: Praxis, order_file: Any, works
     assert "by the standing grant of" in praxis("show", "WO-3/1").out
     refused = praxis("grant", "revoke", name, "--reason", "r", "--as-agent", "codex", "--json", ok=False)
     assert json.loads(refused.err)["code"] == "unauthorized"
-    assert "used 2 times of 3" in praxis("grant", "revoke", name, "--reason", "enough").out
+    assert "Used 2 of 3 times" in praxis("grant", "revoke", name, "--reason", "enough").out
     assert len(praxis("inbox", "--json").json) == 3
     assert "REVOKED" in praxis("grant", "list", "--all").out
     assert praxis("grant", "show", "ZZZZZZ", ok=False).code == 3

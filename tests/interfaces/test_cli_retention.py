@@ -47,7 +47,7 @@ def test_a_run_says_what_went_and_what_stays(praxis: Praxis, folder: Path) -> No
     asyncio.run(_old_work(folder, ManualClock(SystemClock().now() - 100 * DAY_MS)))
     praxis("retention", "settings", "--work", "90d", "--journal", "90d")
     seen = praxis("retention", "preview").out
-    assert "1 work orders with 2 attempts" in seen
+    assert "1 work order with 2 attempts" in seen
     done = praxis("retention", "run", "--yes", "--json").json
     assert (done["orders"], done["attempts"]) == (1, 2)
     assert done["rows"] > 20
