@@ -461,6 +461,17 @@ async def test_series_are_listed_by_workspace_in_pages(world: World) -> None:
     assert [one.id for one in await alarm.list_series("w", states=[SeriesState.PAUSED])] == [booked[0].series]
 
 
+async def test_preview_ends_with_the_count(world: World) -> None:
+    """Two of three are left beside the one that is booked; the last shows itself alone."""
+    alarm = world.make()
+    at(world.clock, TEN)
+    booked = await world.book(alarm, every="1h", count=3)
+    assert len(await alarm.preview(booked.series or "")) == 3
+    assert len(await alarm.preview(booked.series or "", 2)) == 2
+    single = await world.book(alarm, every="1h", count=1)
+    assert len(await alarm.preview(single.series or "")) == 1
+
+
 async def test_preview_shows_what_is_coming(world: World) -> None:
     alarm = world.make()
     at(world.clock, TEN)
