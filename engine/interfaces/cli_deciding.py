@@ -98,6 +98,7 @@ async def approve(
     async with session.client() as client:
         await client.require("approvals.approve")
         card = await client.approvals.card(await find_approval(client, name, ApprovalState.PENDING))
+    _require_pending(card)
     for line in approval_lines(card, f"WO-{card.number}", clock.now()):
         session.out.line(line)
     _require_choice(card, with_validation)
@@ -114,6 +115,16 @@ async def approve(
         )
         alone = client.alone
     session.out.result(done, lambda: _approved(done, alone))
+
+
+def _require_pending(card: ApprovalCard) -> None:
+    if card.state is not ApprovalState.PENDING:
+        raise WrongState(
+            f"Nothing of WO-{card.number} waits for approval: its newest request is {card.state}.",
+            means="Nothing was approved.",
+            do=f"Look at it: praxis show WO-{card.number}",
+            state=card.state.value,
+        )
 
 
 def _require_choice(card: ApprovalCard, with_validation: bool) -> None:

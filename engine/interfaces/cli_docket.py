@@ -57,7 +57,7 @@ async def list_docket(
     ] = 200,
 ) -> None:
     """List what was missed and waits for you, what fired late, lapsed or expired; after a restore what would fire."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         docket = await client.docket(limit=limit)
     session.out.result(docket, lambda: _lines(docket))
 

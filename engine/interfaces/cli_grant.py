@@ -56,14 +56,14 @@ async def list_grants(
     limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="At most this many.")] = 200,
 ) -> None:
     """List the grants in force with their uses left and their end, newest first."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         rows = await client.grants.listed(states=() if every else (GrantState.LIVE,), limit=limit)
     session.out.result(rows, lambda: _rows(rows))
 
 
 async def show(session: Session, name: GrantName) -> None:
     """Show one grant: exactly what it covers, and each of its uses."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         view = await client.grants.grant(await _find(client, name))
     session.out.result(view, lambda: _view_lines(view, SystemClock().now()))
 

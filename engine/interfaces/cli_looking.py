@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -69,7 +69,9 @@ async def submit(
             session.out.result(checks, lambda: _check_lines(specs, checks))
             return
         rows = tuple([await client.submit(spec, key=key) for spec in specs])
-    session.out.result(rows, lambda: _submitted_lines(rows))
+        asked = [(await client.work_order(row.id)).tasks[-1].approval_state for row in rows]
+    waits = [state is ApprovalState.PENDING for state in asked]
+    session.out.result(rows, lambda: _submitted_lines(rows, waits))
 
 
 def _check_lines(specs: list[WorkOrderSpec], checks: tuple[DryCheck, ...]) -> Iterator[Line]:
@@ -80,10 +82,11 @@ def _check_lines(specs: list[WorkOrderSpec], checks: tuple[DryCheck, ...]) -> It
             yield Text(f"note       {shown(warning)}", "yellow")
 
 
-def _submitted_lines(rows: tuple[WorkOrderRow, ...]) -> Iterator[Line]:
-    for row in rows:
+def _submitted_lines(rows: tuple[WorkOrderRow, ...], waits: Sequence[bool]) -> Iterator[Line]:
+    for row, waiting in zip(rows, waits, strict=True):
         yield f"WO-{row.number} “{shown(row.title)}”: {shown(row.why)}"
-        yield f"Look at what would run and approve it: praxis approve WO-{row.number}"
+        if waiting:
+            yield f"Look at what would run and approve it: praxis approve WO-{row.number}"
 
 
 async def ask_again(

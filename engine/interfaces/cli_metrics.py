@@ -30,7 +30,7 @@ async def metrics(
     ] = None,
 ) -> None:
     """Print figures in Prometheus' text format: states, what waits, latency, budgets."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         figures = await client.figures()
     if out is None:
         session.out.result(figures, lambda: prometheus_text(figures).splitlines())

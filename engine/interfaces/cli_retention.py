@@ -86,7 +86,7 @@ async def preview(
 
     With ages it shows what they would mean; they are not set by that.
     """
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         wanted = _changed(await client.retention.settings(), work, journal, grace)
         found = await client.retention.preview(wanted)
     session.out.result(found, lambda: _preview_lines(found))

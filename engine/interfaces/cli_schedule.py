@@ -116,7 +116,7 @@ async def list_schedules(
     limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="At most this many.")] = 200,
 ) -> None:
     """List schedules, oldest first, with what comes next and what needs you."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         rows = await client.schedules.listed(ended=every_state, limit=limit)
     session.out.result(
         rows, lambda: [_table(rows)] if rows else ["There is no schedule: praxis schedule add"]
@@ -125,7 +125,7 @@ async def list_schedules(
 
 async def show(session: Session, name: ScheduleName) -> None:
     """Show one schedule with the work order that it submits."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         view = await client.schedules.show(await _find(client, name))
     session.out.result(view, lambda: _view_lines(view))
 
@@ -148,7 +148,7 @@ async def preview(
         raise InvalidValue(
             "A preview is of one schedule or of one rule.", do="Give SCHEDULE, --every or --cron."
         )
-    async with session.client(create=name is None) as client:
+    async with session.client(create=name is None, reading=name is not None) as client:
         if name is not None:
             found = await client.schedules.preview(await _find(client, name), number=number)
         else:

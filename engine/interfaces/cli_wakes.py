@@ -66,7 +66,7 @@ async def list_wakes(
     """List what is still to come, by due time; what is given up stands among it."""
     if ended and dead:
         raise InvalidValue("--ended and --dead were given together.", do="Give one of them.")
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         if ended:
             rows = await client.wakes.list_ended(workspace, text=text, limit=limit)
         else:
@@ -78,7 +78,7 @@ async def list_wakes(
 
 async def show(session: Session, name: WakeName) -> None:
     """Show one wake with everything that happened to it."""
-    async with session.client() as client:
+    async with session.client(reading=True) as client:
         wake = await _wake(client, await _find(client, name))
         steps = await client.wakes.history(wake.id)
     session.out.result({"wake": wake, "history": steps}, lambda: _wake_lines(wake, steps))

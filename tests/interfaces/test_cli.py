@@ -503,3 +503,19 @@ def test_any_text_is_a_name_or_a_clear_refusal(text: str) -> None:
     except InvalidValue:
         return
     assert name.work_order.startswith("WO-") or len(name.work_order) == 26
+
+
+def test_approve_says_when_nothing_waits(praxis: Praxis, order_file: Any) -> None:
+    """B-016: it speaks of the request that ended, not of the seal that was typed."""
+    praxis("submit", order_file())
+    praxis("cancel", "WO-1", "--reason", "not needed")
+    ran = praxis("approve", "WO-1", "--seal", "0" * 8, ok=False)
+    assert ran.code == 4
+    assert "Nothing of WO-1 waits for approval" in ran.err
+    assert "seal" not in ran.err
+
+
+def test_a_folder_is_named_as_it_was_typed(praxis: Praxis, tmp_path: Path) -> None:
+    ran = praxis("submit", str(tmp_path), ok=False)
+    assert ran.code == 2
+    assert str(tmp_path) in ran.err

@@ -47,6 +47,12 @@ def test_commands_that_look_take_no_epoch_and_write_no_row(
         ("budget", "list"),
         ("agent", "list"),
         ("agent", "questions"),
+        ("docket", "list"),
+        ("wakes", "list"),
+        ("schedule", "list"),
+        ("grant", "list"),
+        ("retention", "preview"),
+        ("metrics",),
     ):
         said[arguments] = praxis(*arguments, "--json").out
         assert facts(folder) == before, arguments
