@@ -118,10 +118,10 @@ need_windows_packages() {
 
 # A screen that nobody sees, and a Windows that has what the used libraries ask of Windows 10 and Wine lacks.
 need_wine() {
-    if ! xdpyinfo_quiet; then
+    if ! screen_answers; then
         Xvfb ":$display" -screen 0 1400x900x24 -nolisten tcp >/dev/null 2>&1 &
         screen=$!
-        until xdpyinfo_quiet; do
+        until screen_answers; do
             kill -0 "$screen" 2>/dev/null || fail "Xvfb did not start on display :$display; set PRAXIS_WINE_DISPLAY."
             sleep 0.1
         done
@@ -134,7 +134,10 @@ need_wine() {
     touch "$prefix/ready"
 }
 
-xdpyinfo_quiet() { [ -e "/tmp/.X11-unix/X$display" ]; }
+# Whether a screen answers there; the socket alone may be left by one that was killed.
+screen_answers() {
+    python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "/tmp/.X11-unix/X$display" 2>/dev/null
+}
 
 end_wine() {
     wineserver -k 2>/dev/null || true

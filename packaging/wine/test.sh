@@ -22,6 +22,7 @@ if [ $# -eq 0 ]; then
         tests/execution/test_windows_arguments.py \
         tests/interfaces/test_channel.py \
         tests/interfaces/test_frozen.py \
+        tests/scheduling \
         tests/storage \
         tests/test_files.py \
         tests/workspace
