@@ -20,7 +20,7 @@ from PySide6.QtGui import (
     QTextLine,
     QTextOption,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app.theme import Text, Tokens, font, tokens
 from app.widgets.clipboard import copy_text
@@ -53,12 +53,12 @@ class _Line:
     height: float = 0.0
 
 
-class CommandText(QWidget):
+class CommandText(QLabel):
     """An argument vector, numbered, with the length of each element in characters.
 
     Characters that cannot be seen are written out in boxes; long elements wrap and are never cut. It grows as
     high as it needs: put it into a scroll area. Ctrl+C copies the exact vector as JSON. ``changed`` elements
-    are marked with a bar at the left.
+    are marked with a bar at the left. It is a label that paints itself: screen readers take it for text.
     """
 
     def __init__(

@@ -230,6 +230,7 @@ async def test_tab_goes_as_one_reads(qapp: QApplication, folder: Path) -> None:
         assert QApplication.focusWidget() is stops(window)[places[2]], "and back the same way"
         command = next(stop for stop in stops(window) if isinstance(stop, CommandText))
         assert "write_greeting.py" in command.accessibleDescription(), "the card is read whole (B-118)"
+        assert role_of(command) is QAccessible.Role.StaticText, "a screen reader takes it for text"
 
 
 async def test_every_dialog_of_the_menus_can_be_read_and_walked(qapp: QApplication, folder: Path) -> None:
