@@ -291,7 +291,7 @@ class BudgetsPage(PageView):
         past: RowTable[LimitChange] = RowTable(
             self._past,
             "Changes of its limits, newest first",
-            (13, 9, 42),
+            (18, 13, 40),
             tabs,
             empty="Its limits were never changed.",
         )
