@@ -8,6 +8,7 @@ output of attempts that run is left out too; after a restore these attempts are 
 """
 
 from engine.backup.comparing import Comparison, compare
+from engine.backup.elsewhere import GONE, copies_elsewhere
 from engine.backup.manifest import Manifest
 from engine.backup.rehearsing import Rehearsal, rehearse
 from engine.backup.restoring import RestoreReport, restore, undo_restore
@@ -17,6 +18,7 @@ from engine.backup.verifying import Verification, verify_backup
 from engine.backup.watch import Progress, Stage, Watch
 
 __all__ = [
+    "GONE",
     "Backup",
     "Comparison",
     "Copy",
@@ -29,6 +31,7 @@ __all__ = [
     "Verification",
     "Watch",
     "compare",
+    "copies_elsewhere",
     "list_copies",
     "look_at_copy",
     "rehearse",

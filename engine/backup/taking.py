@@ -68,7 +68,7 @@ def take_backup(folder: Path, place: Path, *, now: Instant, watch: Watch | None 
     source = folder / DATABASE_FILE
     moment = _compact(now)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        _make_place(place)
         mark = f"{UNFINISHED}-{_instance(source)}"
         # One process owns this data, so what bears its mark is of a backup that was killed.
         for left in place.glob(f"*{mark}"):
@@ -277,6 +277,23 @@ def _compact(instant: Instant) -> str:
     return format_instant(instant).translate({ord("-"): None, ord(":"): None, ord("."): None})
 
 
+def _make_place(place: Path) -> None:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_there(error, place) from error
+
+
+def _not_there(error: OSError, place: Path) -> FolderNotUsable:
+    why = "it is a file" if place.is_file() else error.strerror or str(error)
+    return FolderNotUsable(
+        f"The backup cannot be written to {place}: {why}.",
+        means="No backup was made.",
+        do="Choose a folder that you may write to.",
+        folder=str(place),
+    )
+
+
 def _fault(error: Exception, place: Path, source: Path) -> PraxisError:
     if isinstance(error, OSError):
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -286,12 +303,7 @@ def _fault(error: Exception, place: Path, source: Path) -> PraxisError:
                 do="Make room, or choose another place.",
             )
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            return FolderNotUsable(
-                f"The backup cannot be written to {place}: {error.strerror}.",
-                means="No backup was made.",
-                do="Choose a folder that you may write to.",
-                folder=str(place),
-            )
+            return _not_there(error, place)
     return storage_error(error, source) or DiskFault(
         f"The backup to {place} went wrong: {error}.", means="No backup was made.", do="Check the disk."
     )

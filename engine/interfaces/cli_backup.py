@@ -21,12 +21,14 @@ from engine.backup import (
     RestoreReport,
     Verification,
     compare,
+    copies_elsewhere,
     list_copies,
     look_at_copy,
     restore,
     undo_restore,
     verify_backup,
 )
+from engine.backup.rehearsing import rehearse as rehearse_copy
 from engine.backup.schedule import BackupSchedule
 from engine.backup.watch import watched
 from engine.clock import SystemClock
@@ -103,10 +105,15 @@ async def backup(
 
 
 async def backups(session: Session) -> None:
-    """List every copy of the data, newest first: backups, and what restores and new schemas set aside."""
+    """List every copy of the data, newest first: backups, and what restores and new schemas set aside.
+
+    Backups that were made elsewhere with --to are listed with their place.
+    """
     session.require_data()
-    found = list_copies(session.folder)
-    session.out.result(found, lambda: _list_lines(found))
+    elsewhere = copies_elsewhere(session.folder)
+    found = (*list_copies(session.folder), *elsewhere)
+    found = tuple(sorted(found, key=lambda copy: (copy.made_at or 0, copy.path.name), reverse=True))
+    session.out.result(found, lambda: _list_lines(found, elsewhere))
 
 
 async def verify(session: Session, path: CopyPath) -> None:
@@ -123,9 +130,19 @@ async def verify(session: Session, path: CopyPath) -> None:
 
 
 async def rehearse(session: Session, path: CopyPath) -> None:
-    """Restore a backup into a scratch folder and say what came out. If nothing is wrong it is proven."""
+    """Restore a backup into a scratch folder and say what came out. If nothing is wrong it is proven.
+
+    Where there is no data folder the backup alone is enough; then nothing notes that it is proven.
+    """
     require_right(session.actor, Right.DECIDE, "rehearse")
     copy = _find(session, path)
+    if not session.has_data():
+        call = partial(rehearse_copy, copy.path, actor=session.actor, clock=SystemClock())
+        done = await _run(session, lambda watch: call(watch=watch))
+        session.out.result(done, lambda: _rehearsal_lines(done))
+        if not done.good:
+            raise _not_proven(done)
+        return
     async with session.client() as client:
         with progress_bar(session) as tell:
             done = await _rehearse(client, session, copy.path, tell)
@@ -306,15 +323,15 @@ def _made_lines(made: Backup, done: Rehearsal | None) -> Iterator[Line]:
         yield from _rehearsal_lines(done)
 
 
-def _list_lines(found: tuple[Copy, ...]) -> Iterator[Line]:
+def _list_lines(found: tuple[Copy, ...], elsewhere: tuple[Copy, ...]) -> Iterator[Line]:
     if not found:
         yield "There is no backup yet: praxis backup makes one."
         return
     yield table(
-        ("name", "made at", "kind", "size", "journal", ""),
+        ("name or place", "made at", "kind", "size", "journal", ""),
         [
             (
-                shown(copy.path.name),
+                shown(str(copy.path) if copy in elsewhere else copy.path.name),
                 at(copy.made_at),
                 _KINDS[copy.kind],
                 size(copy.size),
@@ -355,8 +372,9 @@ def _rehearsal_lines(done: Rehearsal) -> Iterator[Line]:
     yield "Restored, it would be held until a person has looked, and:"
     yield f"  {counted(done.unknown, 'attempt')} would be UNKNOWN, {counted(done.void, 'approval')} void"
     yield f"  {counted(done.due, 'waiting task')} and {counted(done.wakes_due, 'wake')} would be due"
-    counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in done.after.counts.items())
-    yield f"  it holds {counts}"
+    counts = ((name.replace("_", " "), number) for name, number in done.after.counts.items())
+    held = ", ".join(counted(number, name.removesuffix("s"), name) for name, number in counts)
+    yield f"  it holds {held}"
     if done.new_schema:
         yield f"  it is brought up to date with: {', '.join(done.new_schema)}"
 

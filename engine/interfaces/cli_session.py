@@ -94,9 +94,13 @@ class Session:
                     raise busy.error from None
             await asyncio.sleep(_RETRY_SECONDS)
 
+    def has_data(self) -> bool:
+        """Whether the folder holds data."""
+        return (self.folder / DATABASE_NAME).exists()
+
     def require_data(self, *, create: bool = False) -> None:
         """Raise `NotFound` if the folder holds no data, unless it may be made."""
-        if not create and not (self.folder / DATABASE_NAME).exists():
+        if not create and not self.has_data():
             raise NotFound(
                 f"There is no data in {self.folder}.",
                 means="No work order was ever submitted there, or the path is not the one you mean.",

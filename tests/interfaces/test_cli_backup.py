@@ -134,3 +134,40 @@ def test_e90_the_owner_backs_up_for_a_command(praxis: Praxis, owner: None, folde
     refused = praxis("restore", made["path"], "--confirm", folder.name, ok=False)
     assert refused.code == 6
     assert "in use" in refused.err
+
+
+def test_a_place_that_cannot_be_is_what_is_named(praxis: Praxis, order_file: Any, tmp_path: Path) -> None:
+    """The data folder is not to blame for a wrong --to."""
+    praxis("submit", order_file())
+    place = tmp_path / "file"
+    place.write_text("x")
+    for wrong in (place, place / "below"):
+        ran = praxis("backup", "--to", str(wrong), ok=False)
+        assert ran.code == 6
+        assert f"cannot be written to {wrong}" in ran.err
+        assert "data folder" not in ran.err
+
+
+def test_a_rehearsal_needs_no_data_folder(praxis: Praxis, order_file: Any, tmp_path: Path) -> None:
+    praxis("submit", order_file())
+    made = praxis("backup", "--only-copy", "--json").json["path"]
+    nowhere = tmp_path / "nothing here"
+    assert "can be restored" in praxis("rehearse", made, "--data", str(nowhere)).out
+    assert not nowhere.exists()
+
+
+def test_copies_elsewhere_are_listed_with_their_place(
+    praxis: Praxis, order_file: Any, tmp_path: Path
+) -> None:
+    praxis("submit", order_file())
+    places = [
+        Path(praxis("backup", "--only-copy", "--to", str(tmp_path / disk), "--json").json["path"])
+        for disk in ("kept", "lost")
+    ]
+    places[1].rename(places[1].with_name("moved"))
+    own = Path(praxis("backup", "--only-copy", "--json").json["path"])
+    found = {one["path"]: one["problem"] for one in praxis("backups", "--json").json}
+    assert found == {str(own): "", str(places[0]): "", str(places[1]): "It is not there any more."}
+    said = praxis("backups").out
+    assert str(places[0]) in said
+    assert f"\n{own.name}" in said
