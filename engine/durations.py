@@ -14,6 +14,7 @@ LARGEST_BYTES = 1 << 50
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _DURATION = re.compile(r"\s*".join(rf"(?:([0-9]{{1,12}})\s*{unit})?" for unit, _ in _UNITS), re.ASCII)
+_KIB = 1 << 10
 _SIZES = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
 _SIZE = re.compile(r"([0-9]{1,16})\s*(GiB|MiB|KiB|B)", re.ASCII)
 
@@ -68,6 +69,18 @@ def format_size(count: int) -> str:
     """Write bytes with the largest unit that is exact, such as ``64MiB``."""
     unit, size = next((unit, size) for unit, size in _SIZES if count % size == 0)
     return f"{count // size}{unit}"
+
+
+def size_text(size: int) -> str:
+    """A size in bytes for a glance: "812 bytes", "4.2 KiB", "1 GiB"."""
+    if size < _KIB:
+        return "1 byte" if size == 1 else f"{size} bytes"
+    value = float(size)
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        value /= _KIB
+        if value < _KIB or unit == "TiB":
+            break
+    return f"{value:.1f}".removesuffix(".0") + f" {unit}"
 
 
 def _short(value: object) -> str:

@@ -27,9 +27,10 @@ from app.widgets import (
     set_role,
     with_progress,
 )
-from app.wizards.copies import choose_copy, contents_text, count_text, passed_on, size_text
+from app.wizards.copies import choose_copy, contents_text, count_text, passed_on
 from engine.backup import Copy, Rehearsal, Verification
 from engine.backup.backups import Estimate
+from engine.durations import size_text
 from engine.errors import PraxisError
 
 FAILED = "backup failed"

@@ -12,6 +12,7 @@ from shiboken6 import isValid
 from app.session import Session
 from app.widgets import Question, Report, Times, ask_folder, button, label, number, opened, show_error, spoken
 from engine.backup import Copy, CopyKind, Progress, look_at_copy
+from engine.durations import size_text
 from engine.errors import PraxisError
 
 _KINDS = {
@@ -20,14 +21,6 @@ _KINDS = {
     CopyKind.DATABASE: "from before a new version",
 }
 _COPY = Qt.ItemDataRole.UserRole
-
-
-def size_text(size: int) -> str:
-    """A size in bytes as a person reads it."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} bytes"
 
 
 def count_text(count: int, word: str) -> str:

@@ -31,11 +31,12 @@ from app.widgets import (
     with_progress,
 )
 from app.wizards.backup import show_verification, verified
-from app.wizards.copies import choose_copy, count_text, passed_on, size_text
+from app.wizards.copies import choose_copy, count_text, passed_on
 from engine.actors import Actor
 from engine.backup import Comparison, Copy, CopyKind, RestoreReport, Watch, restore
 from engine.backup.watch import watched
 from engine.clock import Clock
+from engine.durations import size_text
 from engine.errors import PraxisError
 
 _LISTED = 60

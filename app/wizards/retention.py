@@ -27,8 +27,9 @@ from app.widgets import (
     opened,
     with_progress,
 )
-from app.wizards.copies import count_text, size_text
+from app.wizards.copies import count_text
 from app.wizards.fields import CalmSpinBox, fit_dialog
+from engine.durations import size_text
 from engine.retention import SUGGESTED, KeptWork, Preview, Progress, RetentionRun, RetentionSettings
 
 DAY_MS = 24 * 3_600_000

@@ -32,13 +32,13 @@ from engine.backup.rehearsing import rehearse as rehearse_copy
 from engine.backup.schedule import BackupSchedule
 from engine.backup.watch import watched
 from engine.clock import SystemClock
-from engine.durations import format_duration, parse_duration
+from engine.durations import format_duration, parse_duration, size_text
 from engine.errors import BackupNotGood, InvalidValue
 from engine.instants import format_instant
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import NeededReason, ReasonOption, command
-from engine.interfaces.cli_output import at, counted, heading, shown, size, table
+from engine.interfaces.cli_output import at, counted, heading, shown, table
 from engine.interfaces.cli_progress import progress_bar
 from engine.interfaces.cli_session import Session
 from engine.interfaces.rights import Right, require_right
@@ -314,7 +314,7 @@ def _made(made: Backup) -> dict[str, object]:
 
 
 def _made_lines(made: Backup, done: Rehearsal | None) -> Iterator[Line]:
-    yield f"Backed up to {shown(str(made.path))}: {counted(made.files, 'file')}, {size(made.size)}."
+    yield f"Backed up to {shown(str(made.path))}: {counted(made.files, 'file')}, {size_text(made.size)}."
     if made.lacking:
         yield Text(f"Lost already, and not in it: {counted(len(made.lacking), 'kept file')}.", "yellow")
     if done is None:
@@ -334,7 +334,7 @@ def _list_lines(found: tuple[Copy, ...], elsewhere: tuple[Copy, ...]) -> Iterato
                 shown(str(copy.path) if copy in elsewhere else copy.path.name),
                 at(copy.made_at),
                 _KINDS[copy.kind],
-                size(copy.size),
+                size_text(copy.size),
                 "-" if copy.journal_sequence is None else f"{copy.journal_sequence}",
                 Text(shown(copy.problem), "red"),
             )
@@ -359,7 +359,7 @@ def _verification_lines(found: Verification) -> Iterator[Line]:
         yield Text(f"{shown(one.file)}: {shown(one.text)}", "red")
     if found.good and found.manifest is not None:
         yield (
-            f"The backup is good: {counted(len(found.manifest.files), 'file')}, {size(found.manifest.size)}, "
+            f"The backup is good: {counted(len(found.manifest.files), 'file')}, {size_text(found.manifest.size)}, "
             f"journal up to {found.manifest.journal_sequence}, made at {found.manifest.made_at}."
         )
 

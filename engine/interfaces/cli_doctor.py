@@ -15,6 +15,7 @@ import psutil
 import typer
 
 from engine.clock import SystemClock
+from engine.durations import size_text
 from engine.errors import FolderNotUsable, PraxisError
 from engine.interfaces.bundle import NOT_IN_IT, Bundle, make_bundle
 from engine.interfaces.channel_client import EngineClient, Remote
@@ -181,7 +182,7 @@ def _lines(found: Diagnosis) -> Iterator[str]:
     if found.place_warning:
         yield f"             {shown(found.place_warning)}"
     for part, size in found.sizes.items():
-        yield f"  {part:<10} {size / 2**20:,.1f} MiB"
+        yield f"  {part:<10} {size_text(size)}"
     answering = (
         "answers"
         if found.owner_answers

@@ -53,14 +53,6 @@ def counted(number: int, word: str, words: str = "") -> str:
     return f"{number:,} {word if number == 1 else words or word + 's'}"
 
 
-def size(number: int) -> str:
-    """A size in bytes as people read it, in steps of 1000, as the window writes it."""
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if number >= factor:
-            return f"{number / factor:,.1f} {unit}"
-    return counted(number, "byte")
-
-
 class Output:
     """Where a command prints: results to stdout, everything else to stderr."""
 

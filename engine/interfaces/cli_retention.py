@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from engine.durations import format_duration, parse_duration
+from engine.durations import format_duration, parse_duration, size_text
 from engine.errors import InvalidValue
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import command
-from engine.interfaces.cli_output import at, counted, heading, size
+from engine.interfaces.cli_output import at, counted, heading
 from engine.interfaces.cli_progress import progress_bar
 from engine.interfaces.cli_session import Session
 from engine.interfaces.rights import Right, require_right
@@ -168,9 +168,9 @@ def _kept_for(age: int | None, since: str) -> str:
 
 def _preview_lines(found: Preview) -> Iterator[Line]:
     yield heading("What there is")
-    yield f"  database {size(found.database_bytes)}, of which {size(found.free_bytes)} free"
-    yield f"  log {size(found.log_bytes)}, backups and other copies {size(found.copies_bytes)}"
-    yield f"  {counted(found.blobs, 'kept file')}, {size(found.blob_bytes)}; {counted(found.runs, 'run folder')}"
+    yield f"  database {size_text(found.database_bytes)}, of which {size_text(found.free_bytes)} free"
+    yield f"  log {size_text(found.log_bytes)}, backups and other copies {size_text(found.copies_bytes)}"
+    yield f"  {counted(found.blobs, 'kept file')}, {size_text(found.blob_bytes)}; {counted(found.runs, 'run folder')}"
     yield heading("What would go")
     if found.settings.work_ms is None:
         yield "  no work order: they are kept for good"
@@ -179,21 +179,21 @@ def _preview_lines(found: Preview) -> Iterator[Line]:
         yield f"  {counted(found.orders, 'work order')} with {counted(found.attempts, 'attempt')}{span}"
         yield (
             f"  kept files that lose their last reference by that: {found.order_files:,}, "
-            f"{size(found.order_file_bytes)}; go after their grace"
+            f"{size_text(found.order_file_bytes)}; go after their grace"
         )
     if found.settings.journal_ms is None:
         yield "  no row of the journal: they are kept for good"
     else:
         yield (
             f"  {found.rows.going:,} of {counted(found.rows.old, 'old journal row')}, about "
-            f"{size(found.rows.bytes)}; a signed checkpoint stands for them"
+            f"{size_text(found.rows.bytes)}; a signed checkpoint stands for them"
         )
     if found.why_no_files:
         yield Text(f"  no kept file: {found.why_no_files}", "yellow")
     else:
         yield (
             f"  {found.ready_files:,} of {counted(found.loose_files, 'file')} that nothing refers to, "
-            f"{size(found.ready_bytes)}"
+            f"{size_text(found.ready_bytes)}"
         )
     if found.kept:
         yield heading("What is old and stays")
@@ -206,7 +206,7 @@ def _preview_lines(found: Preview) -> Iterator[Line]:
 def _run_lines(done: RetentionRun) -> Iterator[Line]:
     yield f"Removed {_run_text(done)}"
     yield (
-        f"The database has {size(done.database_after)}; it had {size(done.database_before)}. "
+        f"The database has {size_text(done.database_after)}; it had {size_text(done.database_before)}. "
         "The journal has what was removed."
     )
     if done.why_no_files:
@@ -216,5 +216,5 @@ def _run_lines(done: RetentionRun) -> Iterator[Line]:
 def _run_text(done: RetentionRun) -> str:
     return (
         f"{counted(done.orders, 'work order')} with {counted(done.attempts, 'attempt')}, "
-        f"{counted(done.rows, 'journal row')}, {counted(done.files, 'file')} of {size(done.file_bytes)}."
+        f"{counted(done.rows, 'journal row')}, {counted(done.files, 'file')} of {size_text(done.file_bytes)}."
     )

@@ -16,12 +16,13 @@ from app.panels.evidence.log_view import Spawn
 from app.panels.evidence.preview import Preview
 from app.panels.inbox.inline_button import InlineButton
 from app.panels.inbox.sections import Notice
-from app.panels.inbox.sheet import short_digest, size_text
+from app.panels.inbox.sheet import short_digest
 from app.panels.rows import Column, RowModel, RowTable
 from app.panels.words import plain_tip
 from app.settings import Settings
 from app.theme import Tone
 from app.widgets import Badge, EmptyState, ask_save_file, button, column, label, row, spoken
+from engine.durations import size_text
 from engine.errors import PraxisError
 from engine.execution.evidence import ArtifactProblem
 from engine.views.values import BlobRef

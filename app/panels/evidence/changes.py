@@ -13,11 +13,12 @@ from app.panels.evidence.diff_view import DiffView
 from app.panels.evidence.log_view import Spawn
 from app.panels.evidence.observed import change_words, head_words
 from app.panels.inbox.sections import Notice
-from app.panels.inbox.sheet import short_digest, size_text
+from app.panels.inbox.sheet import short_digest
 from app.panels.rows import BadgeDelegate, Column, RowModel, RowTable
 from app.panels.words import plain_tip
 from app.theme import Look, Shape, Text, Tone
 from app.widgets import EmptyState, column, label, number, spoken
+from engine.durations import size_text
 from engine.execution.evidence import Evidence, FileChange, FileFacts, WorkspaceChanges
 from engine.execution.since import FileComparison
 from engine.workspace.manifest import EntryKind

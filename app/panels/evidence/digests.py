@@ -11,10 +11,11 @@ from shiboken6 import isValid
 
 from app.panels.evidence.log_view import Spawn
 from app.panels.inbox.inline_button import InlineButton
-from app.panels.inbox.sheet import short_digest, size_text
+from app.panels.inbox.sheet import short_digest
 from app.panels.words import plain_tip
 from app.theme import Look, Shape, Text, Tone
 from app.widgets import Badge, SectionLabel, column, copy_text, label, row
+from engine.durations import size_text
 from engine.execution.blobs import BlobState
 from engine.views.values import BlobRef
 

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from app.panels.evidence.log_search import Search
 from app.panels.evidence.text_encoding import AUTOMATIC, CHOICES, Detection
-from app.panels.inbox.sheet import size_text
 from app.theme import Text
 from app.widgets import Role, button, check_box, label, number, row
+from engine.durations import size_text
 
 
 class LogBar(QWidget):

@@ -25,10 +25,10 @@ from app.panels.evidence.log_source import LogSource, Patch
 from app.panels.evidence.log_table import LogTable
 from app.panels.evidence.log_wrap import FEWEST_COLUMNS, RowWrap
 from app.panels.evidence.text_encoding import Detection
-from app.panels.inbox.sheet import size_text
 from app.settings import Settings
 from app.theme import theme
 from app.widgets import EmptyState, Role, button, column, copy_text, frame
+from engine.durations import size_text
 
 POLL_MS = 100
 """How often a live file is looked at."""

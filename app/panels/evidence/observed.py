@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 
-from app.panels.inbox.sheet import Fact, short_digest, size_text
+from app.panels.inbox.sheet import Fact, short_digest
 from app.panels.words import span_words, units
 from app.theme import Tone
 from app.widgets import Times, number
+from engine.durations import size_text
 from engine.execution.evidence import Evidence
 from engine.execution.process import EndedBy, EndedHow, NotStarted, StopReason
 from engine.workspace.repository import StateKind, WorkspaceState

@@ -7,9 +7,9 @@ from pathlib import Path
 from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
 
 from app.panels.evidence.log_view import LogView, Spawn
-from app.panels.inbox.sheet import size_text
 from app.settings import Settings
 from app.widgets import column
+from engine.durations import size_text
 from engine.views.values import EvidenceView
 
 _STREAMS = (("stdout", "Standard output"), ("stderr", "Standard error"))

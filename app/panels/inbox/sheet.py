@@ -14,6 +14,7 @@ from app.widgets import Budget, Element, Times, duration_text, number, spoken
 from engine.dispatch.environment import ASKED_OF_PYTHON, SealedSecret, SealedValue
 from engine.dispatch.inputs import SealedInput
 from engine.dispatch.plan import Plan, plan_from_json
+from engine.durations import size_text
 from engine.instants import Instant
 from engine.scheduling.gates import Gate
 from engine.states import ApprovalState
@@ -23,8 +24,6 @@ from engine.workspace.repository import StateKind, WorkspaceState
 SHELLS = frozenset(
     {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "cmd", "powershell", "pwsh", "nu", "xonsh"}
 )
-
-_KIB = 1024
 
 
 class Act(StrEnum):
@@ -302,18 +301,6 @@ def spoken_card(card: ApprovalCard, times: Times) -> str:
 def short_digest(digest: str) -> str:
     """The two ends of a digest."""
     return f"{digest[:4]}…{digest[-4:]}" if len(digest) > 12 else digest
-
-
-def size_text(size: int) -> str:
-    """A size in bytes for a glance: "812 bytes", "4.2 KiB", "1 GiB"."""
-    if size < _KIB:
-        return f"{size} bytes"
-    value = float(size)
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        value /= _KIB
-        if value < _KIB or unit == "TiB":
-            break
-    return f"{value:.1f}".removesuffix(".0") + f" {unit}"
 
 
 def _at(instant: Instant | None, times: Times) -> str:

@@ -13,7 +13,7 @@ from app.panels.evidence.observed import tree_facts
 from app.panels.evidence.output import OutputView
 from app.panels.inbox.inline_button import InlineButton
 from app.panels.inbox.sections import Facts, Notice, TwoColumns
-from app.panels.inbox.sheet import Fact, short_digest, size_text
+from app.panels.inbox.sheet import Fact, short_digest
 from app.panels.prose import prose
 from app.panels.rows import OwnedTasks
 from app.panels.unknown.changed_files import ChangedFiles
@@ -42,6 +42,7 @@ from app.widgets import (
     spoken,
 )
 from engine.control.decisions import Finding
+from engine.durations import size_text
 from engine.execution.evidence import Evidence
 from engine.execution.leftovers import Living
 from engine.views.unknown import UnknownView

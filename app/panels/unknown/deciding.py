@@ -10,7 +10,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPlainTextEdit, QWidget
 
 from app.panels.inbox.inline_button import InlineButton
-from app.panels.inbox.sheet import size_text
 from app.panels.unknown.words import cost_hint, released_words, time_hint
 from app.panels.words import stage_name
 from app.session import Session
@@ -29,7 +28,7 @@ from app.widgets import (
 )
 from engine.control.decisions import Finding
 from engine.control.proofs import MOST_PROOFS, Proof
-from engine.durations import format_duration, parse_duration
+from engine.durations import format_duration, parse_duration, size_text
 from engine.errors import InvalidValue
 from engine.views.unknown import UnknownView
 

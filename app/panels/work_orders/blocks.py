@@ -15,7 +15,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.panels.inbox.inline_button import InlineButton
-from app.panels.inbox.sheet import short_digest, size_text
+from app.panels.inbox.sheet import short_digest
 from app.panels.prose import prose
 from app.panels.rows import TickingLabel
 from app.panels.words import actor_words, plain_tip
@@ -43,6 +43,7 @@ from app.widgets import (
     row,
     spoken,
 )
+from engine.durations import size_text
 from engine.states import ApprovalState, AttemptState, HoldKind, TaskState
 from engine.views.values import (
     AttemptRow,

@@ -27,7 +27,7 @@ from app.wizards import backup as backing_up
 from app.wizards import restore as restoring
 from app.wizards.backup import BackupDialog
 from app.wizards.backup_schedule import ScheduleDialog, schedule_backups
-from app.wizards.copies import CopyChoice, size_text
+from app.wizards.copies import CopyChoice
 from app.wizards.recovery import RECOVERABLE, RecoveryScreen, recover
 from app.wizards.restore import ConfirmRestore, carry_out, tell_restored
 from engine.backup import CopyKind, list_copies
@@ -363,11 +363,3 @@ async def test_the_recovery_screen_without_backups_says_what_to_do(console: Cons
     assert "There is no backup in this data folder" in said(screen)
     press(screen, "Quit")
     assert await recovering is None
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1_500, "1.5 kB"), (2_500_000, "2.5 MB"), (3 * 10**9, "3.0 GB")],
-)
-def test_sizes(size: int, text: str) -> None:
-    assert size_text(size) == text

@@ -17,7 +17,6 @@ from app.panels.inbox.sheet import (
     read_plan,
     read_validation,
     refusals,
-    size_text,
     spoken_card,
     standing,
     subtitle,
@@ -27,6 +26,7 @@ from app.panels.inbox.sheet import (
 from app.theme import Tone
 from app.widgets import Times, Zone
 from engine.clock import ManualClock
+from engine.durations import size_text
 from engine.states import ApprovalState, Partition
 from engine.views.values import BudgetLine, DifferenceLine
 from tests.app.panels.inbox.samples import MINUTE, START, approval_card, budget_line, plan_json
