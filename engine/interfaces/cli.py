@@ -24,10 +24,12 @@ from engine.interfaces.cli_common import (
     AgentOption,
     Common,
     DataOption,
+    ForceOption,
     JsonOption,
     KeyFileOption,
     ScriptOption,
     command,
+    require_new_file,
 )
 from engine.interfaces.cli_deciding import add_deciding_commands
 from engine.interfaces.cli_docket import add_docket_commands
@@ -107,8 +109,10 @@ async def doctor(
             help="Also write what a report of a fault needs into this zip file: no commands, values or names.",
         ),
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Print versions, the data folder with its sizes, and who owns it. Nothing is changed."""
+    require_new_file(bundle, force=force)
     await cli_doctor.diagnose(session, bundle)
 
 
@@ -132,8 +136,10 @@ async def journal_export(
     work_order: Annotated[
         str | None, typer.Option("--work-order", metavar="WO-118", help="Only what belongs to it.")
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write the journal, oldest row first, one row a line."""
+    require_new_file(output, force=force)
     await cli_journal.export(session, output, form, work_order)
 
 

@@ -68,6 +68,7 @@ KeyFileOption = Annotated[
 
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it is kept for good.")]
 NeededReason = Annotated[str, typer.Option("--reason", help="Why; it is kept for good.", show_default=False)]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 KeyOption = Annotated[
     str | None,
     typer.Option("--key", help="A key of your own: the same command with the same key is carried out once."),
@@ -127,6 +128,17 @@ def require_actor_name(name: str, kind: ActorKind) -> None:
         whose = "an agent" if kind is ActorKind.AGENT else f"a {kind}"
         raise InvalidValue(
             f"The name of {whose} is 1 to {LONGEST_ACTOR_NAME} visible characters.", do="Give another name."
+        )
+
+
+def require_new_file(path: Path | None, *, force: bool) -> None:
+    """Raise `InvalidValue` if a file is there already, unless it may be replaced."""
+    if path is not None and not force and path.is_file():
+        raise InvalidValue(
+            f"The file {path} is there already.",
+            means="Nothing was written.",
+            do="Name another file, or replace it with --force.",
+            file=str(path),
         )
 
 

@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from engine.clock import SystemClock
 from engine.control.downtime import QuietKind
 from engine.durations import format_duration
+from engine.instants import Instant
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.channel_methods import MOST_ROWS
 from engine.interfaces.cli_cards import Line
@@ -19,8 +21,9 @@ from engine.interfaces.cli_output import NOBODY_WORKS, at, heading, shown, table
 from engine.interfaces.cli_session import Session
 from engine.interfaces.cli_wakes import SHORTEST_NAME, find_id
 from engine.states import HoldKind
-from engine.views.docket import Docket, DueItem
-from engine.wakes import CatchUp
+from engine.views.docket import LATE_MS, Docket, DueItem
+from engine.wakes import CatchUp, WakeState, WakeSummary
+from engine.wakes.cleaning import CLEAN_UP_KIND
 
 docket_app = typer.Typer(
     help="What was missed, is late, lapsed or expired since the engine last ran.",
@@ -57,9 +60,25 @@ async def list_docket(
     ] = 200,
 ) -> None:
     """List what was missed and waits for you, what fired late, lapsed or expired; after a restore what would fire."""
+    now = SystemClock().now()
     async with session.client(reading=True) as client:
         docket = await client.docket(limit=limit)
-    session.out.result(docket, lambda: _lines(docket))
+        nobody = client.alone and docket.held_by is None
+        overdue = await _overdue(client, now, limit) if nobody else ()
+    session.out.result(docket, lambda: _lines(docket, overdue, now))
+
+
+async def _overdue(client: EngineClient, now: Instant, limit: int) -> tuple[WakeSummary, ...]:
+    """What has been due for a while because no process owns the data folder."""
+    rows = await client.wakes.list_wakes(states=(WakeState.PENDING,), limit=limit)
+    return tuple(
+        row
+        for row in rows
+        if row.waiting is None
+        and row.kind != CLEAN_UP_KIND
+        and row.due_at is not None
+        and row.due_at <= now - LATE_MS
+    )
 
 
 async def decide(
@@ -99,7 +118,7 @@ def _decided(choice: Choice, alone: bool) -> Iterator[Line]:
         yield NOBODY_WORKS
 
 
-def _lines(docket: Docket) -> Iterator[Line]:
+def _lines(docket: Docket, overdue: tuple[WakeSummary, ...], now: Instant) -> Iterator[Line]:
     quiet = docket.quiet
     if quiet is not None:
         length = format_duration((quiet.ended_at - quiet.began_at) // 1000 * 1000 or 1)
@@ -108,9 +127,26 @@ def _lines(docket: Docket) -> Iterator[Line]:
         yield Text("Nothing fires until you have looked: praxis acknowledge-restore", "yellow")
     elif docket.held_by is HoldKind.CLOCK:
         yield Text("Nothing fires by time: the clock is not trusted.", "yellow")
-    if docket.empty:
+    if docket.empty and not overdue:
         yield "Nothing was missed, and nothing waits for a decision."
         return
+    if overdue:
+        yield heading(
+            f"Overdue ({len(overdue)}): nobody has had the data folder since; praxis serve makes up for it"
+        )
+        yield table(
+            ("wake", "due", "overdue for", "kind", ""),
+            (
+                [
+                    row.id[-SHORTEST_NAME:],
+                    at(row.due_at),
+                    format_duration((now - (row.due_at or now)) // 1000 * 1000),
+                    shown(row.kind),
+                    shown(row.recurrence or ""),
+                ]
+                for row in overdue
+            ),
+        )
     if docket.undecided:
         yield ""
         yield heading("Waits for your decision: praxis docket decide ID all|latest|none --reason …")

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from engine.errors import InvalidValue, NotFound
-from engine.interfaces.cli_common import command
+from engine.interfaces.cli_common import ForceOption, command, require_new_file
 from engine.interfaces.cli_names import find_work_order
 from engine.interfaces.cli_output import counted, shown
 from engine.interfaces.cli_session import Session
@@ -40,11 +40,13 @@ async def receipt(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file to write; stdout without it.")
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write the receipt of a work order: seals, approvals, budget, outcomes, decisions, digests, its journal.
 
     It holds no values of secrets and no output. praxis verify-receipt checks it anywhere.
     """
+    require_new_file(out, force=force)
     async with session.client(reading=True) as client:
         story = await find_work_order(client, name)
         made = make_receipt(await client.receipt(story.row.id))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from engine.durations import format_duration
 from engine.errors import InvalidValue
-from engine.instants import Instant, parse_instant
+from engine.instants import Instant, read_typed_instant
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.channel_methods import MOST_ROWS
 from engine.interfaces.cli_cards import Line
@@ -49,9 +49,13 @@ Zone = Annotated[
 ]
 Start = Annotated[
     str | None,
-    typer.Option("--start", metavar="INSTANT", help="Not before this instant; --every counts from it."),
+    typer.Option(
+        "--start",
+        metavar="TIME",
+        help='Not before this time in UTC, such as "2026-12-24 18:00"; --every counts from it.',
+    ),
 ]
-Until = Annotated[str | None, typer.Option("--until", metavar="INSTANT", help="Not after this instant.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Not after this time in UTC.")]
 Count = Annotated[int | None, typer.Option("--count", min=1, help="So many times and no more.")]
 Number = Annotated[int, typer.Option("--number", "-n", min=1, max=MOST_ROWS, help="How many to list.")]
 
@@ -236,7 +240,7 @@ def _instant(text: str | None, name: str) -> Instant | None:
     if text is None:
         return None
     try:
-        return parse_instant(text)
+        return read_typed_instant(text)
     except InvalidValue as error:
         raise InvalidValue(f"{name}: {error.what}", do=error.do) from error
 

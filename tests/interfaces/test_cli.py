@@ -473,7 +473,9 @@ def test_the_journal_replaces_files_only(praxis: Praxis, order_file: Any, tmp_pa
     assert pipe.is_fifo()
     file.write_text("old")
     link.symlink_to(file)
-    praxis("journal", "export", "-o", str(link))
+    assert praxis("journal", "export", "-o", str(link), ok=False).code == 2
+    assert file.read_text() == "old"
+    praxis("journal", "export", "-o", str(link), "--force")
     assert link.is_symlink()
     assert file.read_text().startswith('{"sequence": 1,')
 
@@ -519,3 +521,18 @@ def test_a_folder_is_named_as_it_was_typed(praxis: Praxis, tmp_path: Path) -> No
     ran = praxis("submit", str(tmp_path), ok=False)
     assert ran.code == 2
     assert str(tmp_path) in ran.err
+
+
+def test_a_file_that_is_there_is_replaced_only_by_force(
+    praxis: Praxis, order_file: Any, tmp_path: Path
+) -> None:
+    praxis("submit", order_file())
+    for command in (("receipt", "WO-1", "-o"), ("doctor", "--bundle"), ("journal", "export", "-o")):
+        file = tmp_path / command[0]
+        file.write_text("mine")
+        ran = praxis(*command, str(file), ok=False)
+        assert (ran.code, ran.out) == (2, "")
+        assert "--force" in ran.err
+        assert file.read_text() == "mine"
+        praxis(*command, str(file), "--force")
+        assert file.read_bytes() != b"mine"

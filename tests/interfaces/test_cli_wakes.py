@@ -16,6 +16,7 @@ from engine.clock import ManualClock, SystemClock
 from engine.engine import Engine
 from engine.instants import format_instant
 from engine.interfaces import wire
+from engine.interfaces.work_order_file import read_work_order
 from engine.views.docket import Docket
 from engine.views.schedules import ScheduleView
 from engine.wakes import CatchUp, Wake, external
@@ -243,3 +244,32 @@ def test_e90_all_of_it_through_the_owner(praxis: Praxis, owner: Any, order_file:
     assert (
         praxis("schedule", "cancel", made["id"], "--reason", "enough", "--json").json["state"] == "cancelled"
     )
+
+
+def test_the_docket_says_what_is_overdue_while_nobody_runs(
+    praxis: Praxis, order_file: Any, folder: Path
+) -> None:
+    """Nothing was missed yet, but it is not true that nothing is late."""
+    file = order_file(title="Hourly")
+
+    async def book(engine: Engine, clock: ManualClock) -> None:
+        await engine.schedules.add(read_work_order(file), PERSON, every="1h")
+
+    with_engine(folder, SystemClock().now() - DAY, book)
+    said = praxis("docket", "list").out
+    assert "Overdue (1)" in said
+    assert "23h" in said
+    assert "Nothing was missed" not in said
+
+
+def test_times_are_typed_as_people_write_them(praxis: Praxis) -> None:
+    first = [
+        praxis("schedule", "preview", "--every", "1d", "--start", start, "-n", "1", "--json").json
+        for start in ("2030-12-01 09:30", "2030-12-01T09:30Z", "2030-12-01T09:30:00.000Z")
+    ]
+    assert first[0] == first[1] == first[2]
+    assert "2030-12-01T09:30" in json.dumps(first[0])
+    ran = praxis("schedule", "preview", "--every", "1d", "--start", "tomorrow", ok=False)
+    assert ran.code == 2
+    assert "--start" in ran.err
+    assert "2026-09-10 08:00" in ran.err
