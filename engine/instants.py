@@ -1,8 +1,7 @@
 """Instants and durations: how the engine speaks of time (E-01, E-03).
 
 Inside, an instant is an ``int`` of milliseconds since 1970-01-01 UTC. At every boundary it is canonical UTC
-text with exactly three fractional digits, ``2026-09-10T00:00:00.000Z``, and nothing else is accepted. Only
-where people type, `read_typed_instant` takes what they leave out.
+text with exactly three fractional digits, ``2026-09-10T00:00:00.000Z``, and nothing else is accepted.
 """
 
 from __future__ import annotations
@@ -17,10 +16,6 @@ Instant: TypeAlias = int
 """Milliseconds since the Unix epoch, UTC; negative before 1970."""
 
 _CANONICAL = re.compile(r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})\.(\d{3})Z", re.ASCII)
-_TYPED = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?\s?(?:Z|UTC)?",
-    re.ASCII | re.IGNORECASE,
-)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -49,21 +44,6 @@ def parse_instant(text: object) -> Instant:
             do="Use a real date of the years 0001 to 9999 and a time from 00:00:00 to 23:59:59.",
         ) from error
     return (moment - _EPOCH) // _MILLISECOND
-
-
-def read_typed_instant(text: object) -> Instant:
-    """Turn a time as people type it into an instant: canonical text, or with seconds, their parts and Z left out.
-
-    ``2026-09-10 08:00``, ``2026-09-10T08:00Z`` and ``2026-09-10 08:00:30.5 UTC`` are read, always as UTC: the same
-    text is the same instant on every machine. Anything else raises `InvalidValue`.
-    """
-    match = _TYPED.fullmatch(text.strip()) if isinstance(text, str) else None
-    if match is None:
-        raise InvalidValue(
-            f"{text!r} is not a time.", do="Write it like 2026-09-10 08:00, in UTC; seconds may follow."
-        )
-    day, minute, second, fraction = match.groups()
-    return parse_instant(f"{day}T{minute}:{second or '00'}.{(fraction or '').ljust(3, '0')}Z")
 
 
 def format_instant(instant: Instant) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from engine.durations import format_duration
 from engine.errors import InvalidValue
-from engine.instants import Instant, read_typed_instant
+from engine.instants import Instant, parse_instant
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.channel_methods import MOST_ROWS
 from engine.interfaces.cli_cards import Line
@@ -51,11 +51,11 @@ Start = Annotated[
     str | None,
     typer.Option(
         "--start",
-        metavar="TIME",
-        help='Not before this time in UTC, such as "2026-12-24 18:00"; --every counts from it.',
+        metavar="INSTANT",
+        help="Not before this instant, such as 2026-12-24T18:00:00.000Z; --every counts from it.",
     ),
 ]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Not after this time in UTC.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="INSTANT", help="Not after this instant.")]
 Count = Annotated[int | None, typer.Option("--count", min=1, help="So many times and no more.")]
 Number = Annotated[int, typer.Option("--number", "-n", min=1, max=MOST_ROWS, help="How many to list.")]
 
@@ -123,7 +123,7 @@ async def list_schedules(
     async with session.client(reading=True) as client:
         rows = await client.schedules.listed(ended=every_state, limit=limit)
     session.out.result(
-        rows, lambda: [_table(rows)] if rows else ["There is no schedule: praxis schedule add"]
+        rows, lambda: [_table(rows)] if rows else ["There is no schedule. To make one: praxis schedule add FILE --every 1d"]
     )
 
 
@@ -240,7 +240,7 @@ def _instant(text: str | None, name: str) -> Instant | None:
     if text is None:
         return None
     try:
-        return read_typed_instant(text)
+        return parse_instant(text)
     except InvalidValue as error:
         raise InvalidValue(f"{name}: {error.what}", do=error.do) from error
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from engine.durations import parse_duration, parse_size
 from engine.errors import OutsideWorkspace, PraxisError
-from engine.instants import Instant, read_typed_instant
+from engine.instants import Instant, parse_instant
 from engine.work_order import DEFAULT_APPROVAL_LIFE_MS, DEFAULT_OUTPUT_LIMIT_BYTES, DEFAULT_TIME_LIMIT_MS
 from engine.workspace.containment import parts_of
 
@@ -90,8 +90,8 @@ def _count(value: object) -> object:
 
 def _instant(value: object) -> object:
     if not isinstance(value, str):
-        raise problem('is not in quotes; write it as text in UTC, like "2026-09-10 08:00"')
-    return read_typed_instant(value)
+        raise problem('is not in quotes; write it as text, like "2026-09-10T00:00:00.000Z"')
+    return parse_instant(value)
 
 
 def _variable(value: object) -> object:
@@ -137,10 +137,7 @@ DueAt = Annotated[
     Instant,
     BeforeValidator(_converted(_instant, "instant")),
     Field(
-        json_schema_extra={
-            "type": "string",
-            "description": "UTC, 2026-09-10 08:00 or 2026-09-10T08:00:30.000Z",
-        },
+        json_schema_extra={"type": "string", "description": "canonical UTC, 2026-09-10T00:00:00.000Z"},
     ),
 ]
 
@@ -234,7 +231,7 @@ class WorkOrderForm(_Form):
     validation: ValidationForm
     project: Line = Field(default="default", description="The budget above this work order's own.")
     reason: Text = Field(default="", description="Why it is asked for; not part of what is sealed.")
-    due_at: DueAt | None = Field(default=None, description="Not before this time, in UTC.")
+    due_at: DueAt | None = Field(default=None, description="Not before this instant.")
     approval_life: Duration = DEFAULT_APPROVAL_LIFE_MS
     correction: CorrectionForm = CorrectionForm()
     limits: LimitsForm = LimitsForm()

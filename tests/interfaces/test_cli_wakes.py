@@ -260,16 +260,3 @@ def test_the_docket_says_what_is_overdue_while_nobody_runs(
     assert "Overdue (1)" in said
     assert "23h" in said
     assert "Nothing was missed" not in said
-
-
-def test_times_are_typed_as_people_write_them(praxis: Praxis) -> None:
-    first = [
-        praxis("schedule", "preview", "--every", "1d", "--start", start, "-n", "1", "--json").json
-        for start in ("2030-12-01 09:30", "2030-12-01T09:30Z", "2030-12-01T09:30:00.000Z")
-    ]
-    assert first[0] == first[1] == first[2]
-    assert "2030-12-01T09:30" in json.dumps(first[0])
-    ran = praxis("schedule", "preview", "--every", "1d", "--start", "tomorrow", ok=False)
-    assert ran.code == 2
-    assert "--start" in ran.err
-    assert "2026-09-10 08:00" in ran.err
