@@ -8,13 +8,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QFrame,
     QGridLayout,
     QLineEdit,
     QRadioButton,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -35,6 +33,7 @@ from app.widgets import (
     opened,
     spoken,
 )
+from app.wizards.fields import CalmComboBox, CalmSpinBox
 from engine.actors import Actor
 from engine.dispatch.grant_terms import coverage, free_places, make_terms
 from engine.dispatch.grants import MOST_USES
@@ -174,13 +173,14 @@ class GrantDialog(Question):
         grid.setHorizontalSpacing(14)
         grid.setVerticalSpacing(6)
         grid.setColumnStretch(2, 1)
-        self._uses = QSpinBox(self)
+        self._uses = CalmSpinBox(self)
+        self._uses.setKeyboardTracking(True)
         self._uses.setRange(1, MOST_USES)
         self._uses.setValue(USES)
         self._uses.setAccessibleName("Uses")
         self._uses.setToolTip("How many requests it approves at most, this one included")
         self._uses.valueChanged.connect(self._follow)
-        self._lasts = QComboBox(self)
+        self._lasts = CalmComboBox(self)
         self._lasts.setAccessibleName("For how long")
         self._lasts.setToolTip("How long it lasts at most; its end itself is too late")
         for words, lasts in _LASTS:
