@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo, available_timezones
 
-from PySide6.QtCore import QDateTime, Qt, QTimeZone, Signal
-from PySide6.QtGui import QPaintEvent, QWheelEvent
+from PySide6.QtCore import QDateTime, QTimeZone, Signal
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
     QDateTimeEdit,
     QLineEdit,
     QRadioButton,
-    QStyle,
-    QStyleOptionComboBox,
-    QStylePainter,
     QWidget,
 )
 
@@ -24,7 +21,7 @@ from app.panels.wakes.words import CATCH_UP_MEANS, CATCH_UP_WORDS
 from app.panels.words import folder_name, order_name
 from app.theme import Text
 from app.widgets import ElidedLabel, Times, Zone, button, column, label, row, spoken
-from app.wizards.fields import CalmSpinBox, FieldGrid
+from app.wizards.fields import CalmComboBox, CalmSpinBox, FieldGrid
 from engine.durations import format_duration
 from engine.instants import LATEST, Instant
 from engine.wakes import CatchUp
@@ -91,28 +88,6 @@ class MomentEdit(QDateTimeEdit):
     def show_instant(self, instant: Instant) -> None:
         """Enter another one."""
         self.setDateTime(QDateTime.fromMSecsSinceEpoch(instant, self._zone))
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Leave the wheel to what is around."""
-        event.ignore()
-
-
-class CalmComboBox(QComboBox):
-    """A combo box that does not change under the wheel while one scrolls past it; long words end with an ellipsis."""
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint it with its words cut as they fit."""
-        option = QStyleOptionComboBox()
-        self.initStyleOption(option)
-        painter = QStylePainter(self)
-        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
-        room = self.style().subControlRect(
-            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
-        )
-        option.currentText = self.fontMetrics().elidedText(
-            self.currentText(), Qt.TextElideMode.ElideRight, room.width() - 8
-        )
-        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Leave the wheel to what is around."""
