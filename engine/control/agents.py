@@ -87,7 +87,7 @@ def add_agent(tx: Tx, kind: ActorKind, name: str, actor: Actor, *, now: Instant)
         raise WrongState(
             f"The {kind} {name} has a key already.",
             means="Nothing was changed.",
-            do=f"Use that one, or take it back first: praxis agent revoke {name}.",
+            do=f"Use that one, or take it back first: {revoke_command(kind, name)}",
         )
     agent_id = new_id(now)
     tx.run(
@@ -99,12 +99,18 @@ def add_agent(tx: Tx, kind: ActorKind, name: str, actor: Actor, *, now: Instant)
     return agent_id
 
 
+def revoke_command(kind: ActorKind, name: str) -> str:
+    """The command that takes a key back, as it is typed."""
+    script = " --script" if kind is ActorKind.SCRIPT else ""
+    return f'praxis agent revoke {name}{script} --reason "why"'
+
+
 def revoke_agent(tx: Tx, kind: ActorKind, name: str, actor: Actor, reason: str, *, now: Instant) -> str:
     """Record that the key of this name counts no more; returns its identity."""
     require_reason(reason, "take a key back")
     row = _counting(tx, kind, name)
     if row is None:
-        raise NotFound(f"No {kind} {name[:100]} has a key.", do="Look at praxis agent list.")
+        raise NotFound(f"No {kind} {name[:100]} has a key.", do="Look at them: praxis agent list")
     _revoke(tx, row, actor, reason, now)
     return str(row["id"])
 

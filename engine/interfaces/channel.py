@@ -317,14 +317,14 @@ class Channel:
                 raise Unauthorized(
                     "This key is not known here.",
                     means="Nothing was done. The data folder was restored or replaced since it was given.",
-                    do="Ask the person for a new one: praxis agent add.",
+                    do="Ask the person for a new one: praxis agent add NAME",
                 )
             if row.revoked_at is not None:
                 await self._engine.note_refusal(method.name, row.actor)
                 raise Unauthorized(
                     f"The key of {row.actor} was taken back.",
                     means="Nothing was done.",
-                    do="Ask the person for a new one: praxis agent add.",
+                    do="Ask the person for a new one: praxis agent add NAME",
                 )
             return row.actor
 

@@ -137,7 +137,7 @@ def introduce(link: Link, secret: bytes, hello: Mapping[str, str], seconds: floa
         raise Refused(
             "The owner of the data folder does not take this key.",
             means="Nothing was asked of it. The key is of another data folder, or of an earlier time.",
-            do="For an agent, give a new key with praxis agent add; otherwise restart the console.",
+            do="Restart the console; for an agent, give a new key: praxis agent add NAME",
         ) from error
     if not hmac.compare_digest(proof, _proof(secret, b"owner", theirs, own, said)):
         raise ChannelError(

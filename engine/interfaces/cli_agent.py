@@ -90,7 +90,7 @@ async def list_keys(session: Session) -> None:
     async with session.client(reading=True) as client:
         rows = await client.agents.listed()
     session.out.result(
-        rows, lambda: [_table(rows)] if rows else ["No agent or script has a key: praxis agent add NAME."]
+        rows, lambda: [_table(rows)] if rows else ["No agent or script has a key: praxis agent add NAME"]
     )
 
 
@@ -212,7 +212,8 @@ def _agents_key(session: Session, name: str | None) -> Credential:
         return session.key
     if name is None:
         raise InvalidValue(
-            "Who is served has to be known.", do="Give --name NAME or --key-file FILE; see praxis agent add."
+            "Who is served has to be known.",
+            do="Give --name NAME or --key-file FILE; a key is made by: praxis agent add NAME",
         )
     if session.actor.kind is not ActorKind.PERSON:
         raise InvalidValue(
@@ -225,7 +226,7 @@ def _agents_key(session: Session, name: str | None) -> Credential:
         raise NotFound(
             f"The agent {name} has no key in {session.folder}.",
             means="An agent speaks with a key of its own, which a person gives it.",
-            do=f"Give it one: praxis agent add {name}. If it lies elsewhere, name it with --key-file.",
+            do=f"If it lies elsewhere, name it with --key-file. Give it one: praxis agent add {name}",
         ) from error
 
 
@@ -248,7 +249,7 @@ def _launch(folder: Path, actor: Actor, file: Path | None) -> dict[str, Any] | N
 def _given(row: AgentRow, path: Path, launch: dict[str, Any] | None) -> Iterator[str]:
     yield f"The {row.actor.kind} {row.actor.name} has a key of its own: {shown(str(path))}"
     if launch is None:
-        yield f"It speaks with: praxis --key-file {shown(str(path))} ..."
+        yield f"It speaks with --key-file, such as: praxis list --key-file {shown(str(path))}"
     else:
         yield "Register it with the agent, in its configuration of MCP servers:"
         yield json.dumps(launch, ensure_ascii=False)

@@ -173,7 +173,7 @@ async def restore_data(
     require_right(session.actor, Right.DECIDE, "restore")
     if (path is None) != undo:
         raise InvalidValue(
-            "Name a backup, or say --undo.", do="praxis backups lists what there is to restore."
+            "Name a backup, or say --undo.", do="Look at what there is to restore: praxis backups"
         )
     copy = _newest_rollback(session) if path is None else _find(session, path)
     # Undoing finds by itself that there is nothing to undo.
@@ -292,7 +292,7 @@ def _not_proven(done: Rehearsal) -> BackupNotGood:
     return BackupNotGood(
         f"The backup {done.path.name} is not proven: {' '.join(texts)}",
         means="It can be restored, but not everything comes back.",
-        do="Look at the data folder with praxis doctor, then make a new backup.",
+        do="Make a new backup. Look at the data folder before: praxis doctor",
         problems=tuple(texts),
     )
 
@@ -318,14 +318,14 @@ def _made_lines(made: Backup, done: Rehearsal | None) -> Iterator[Line]:
     if made.lacking:
         yield Text(f"Lost already, and not in it: {counted(len(made.lacking), 'kept file')}.", "yellow")
     if done is None:
-        yield "It is neither verified nor rehearsed: praxis rehearse does both."
+        yield f"It is neither verified nor rehearsed. For both: praxis rehearse {shown(str(made.path))}"
     else:
         yield from _rehearsal_lines(done)
 
 
 def _list_lines(found: tuple[Copy, ...], elsewhere: tuple[Copy, ...]) -> Iterator[Line]:
     if not found:
-        yield "There is no backup yet: praxis backup makes one."
+        yield "There is no backup yet. To make one: praxis backup"
         return
     yield table(
         ("name or place", "made at", "kind", "size", "journal", ""),
@@ -423,8 +423,8 @@ def _restored_lines(report: RestoreReport) -> Iterator[Line]:
     if report.lacking:
         yield Text(f"Lost: {counted(len(report.lacking), 'kept file')}.", "yellow")
     if report.rollback is not None:
-        yield f"The data from before is kept in {shown(str(report.rollback))}; praxis restore --undo brings it back."
-    yield "Nothing starts until a person has looked: praxis acknowledge-restore --reason …"
+        yield f"The data from before is kept in {shown(str(report.rollback))}. To bring it back: praxis restore --undo"
+    yield 'Nothing starts until a person has looked: praxis acknowledge-restore --reason "why"'
 
 
 def _schedule_lines(found: BackupSchedule | None) -> Iterator[Line]:

@@ -23,7 +23,7 @@ budget_app = typer.Typer(
     help="Look at the budgets, and change their limits.", no_args_is_help=True, rich_markup_mode=None
 )
 
-ScopeName = Annotated[str, typer.Argument(metavar="NAME", help="root, project:NAME or WO-118.")]
+ScopeName = Annotated[str, typer.Argument(metavar="NAME", help="everything, project:NAME or WO-118.")]
 Cost = Annotated[int | None, typer.Option("--cost", metavar="UNITS", help="The limit of cost in units.")]
 ActiveTime = Annotated[
     str | None,
@@ -119,7 +119,7 @@ async def add(
     handoff_cost: HandoffCost = None,
     handoff_time: HandoffTime = None,
 ) -> None:
-    """Make a project with limits of its own before its first work order; what is not given is as in the root."""
+    """Make a project with limits of its own before its first work order; what is not given is as for everything."""
     async with session.client() as client:
         await client.require("budgets.add_project")
         root = (await client.budgets.scopes())[0]
@@ -161,6 +161,7 @@ def _duration(text: str) -> int:
 
 def _table(rows: tuple[ScopeRow, ...]) -> Line:
     lines: list[list[str | Text]] = []
+    frozen = any(part.frozen_ms for row in rows for part in row.partitions)
     for row in rows:
         for part in row.partitions:
             first = part is row.execution
@@ -173,7 +174,8 @@ def _table(rows: tuple[ScopeRow, ...]) -> Line:
                     f"{part.reserved_cost:,}",
                     Text(f"{part.frozen_cost:,}", "magenta" if part.frozen_cost else ""),
                     Text(f"{part.free_cost:,}", "red" if part.free_cost < 0 else ""),
-                    format_duration(part.active_ms_limit) if part.active_ms_limit else "0",
+                    _amount(part.active_ms_limit),
+                    *([Text(_amount(part.frozen_ms), "magenta")] if frozen else []),
                     _time(part.free_ms),
                     "held" if row.held and first else "",
                 ]
@@ -188,6 +190,7 @@ def _table(rows: tuple[ScopeRow, ...]) -> Line:
             "frozen",
             "free",
             "time: limit",
+            *(("frozen",) if frozen else ()),
             "free",
             "",
         ),
@@ -243,10 +246,14 @@ def _limits(limits: BudgetLimits) -> str:
 def _name(row: ScopeRow) -> str:
     if row.number is not None:
         return f"WO-{row.number} {shown(row.title)}"
-    return f"project:{shown(row.name)}" if row.kind == "PROJECT" else "root"
+    return f"project:{shown(row.name)}" if row.kind == "PROJECT" else "everything"
+
+
+def _amount(milliseconds: int) -> str:
+    return format_duration(milliseconds) if milliseconds else "0"
 
 
 def _time(milliseconds: int) -> str | Text:
     if milliseconds < 0:
         return Text(f"-{format_duration(-milliseconds)}", "red")
-    return format_duration(milliseconds) if milliseconds else "0"
+    return _amount(milliseconds)

@@ -30,6 +30,11 @@ Line = str | Text | Table
 _COMMANDS = {"reject": "reject-work", "validate": "judge"}
 """Decisions whose command is called otherwise."""
 
+WITH_REASON = frozenset(
+    {"hold", "resume", "cancel", "reject-work", "allow-correction", "validate-again", "judge", "replan"}
+)
+"""Commands that want a reason; resume only where a hold is ended."""
+
 _WORDS = {
     "files": "the list of its files",
     "git": "the repository",
@@ -165,8 +170,13 @@ def story_lines(story: WorkOrderStory, now: Instant) -> Iterator[Line]:
     if story.can:
         yield _field(
             "possible",
-            ", ".join(_COMMANDS.get(can, can.replace("_", "-")) for can in story.can),
+            ", ".join(_possible(can) for can in story.can),
         )
+
+
+def _possible(can: str) -> str:
+    name = _COMMANDS.get(can, can.replace("_", "-"))
+    return f"{name} --reason" if name in WITH_REASON else name
 
 
 def task_lines(number: int, task: TaskRow) -> Iterator[Line]:
@@ -201,7 +211,12 @@ def attempt_lines(attempt: AttemptRow, name: str) -> Iterator[Line]:
             f"{attempt.max_active_ms} ms{overrun}"
         )
     if attempt.state is AttemptState.UNKNOWN:
-        yield f"    decide: praxis reconcile {name} took-effect, did-not or still-unknown, with --reason"
+        yield Text(
+            f"    frozen until it is decided: {counted(attempt.max_cost, 'unit')} and "
+            f"{format_duration(attempt.max_active_ms)} of active time",
+            "magenta",
+        )
+        yield f'    decide: praxis reconcile {name} took-effect --reason "why" (or did-not, still-unknown)'
 
 
 def evidence_lines(view: EvidenceView, name: str) -> Iterator[Line]:
@@ -272,9 +287,14 @@ def _time_left(milliseconds: int) -> str:
 
 
 def budget_table(lines: Sequence[BudgetLine]) -> Table:
-    """The waterfall of scopes, root first."""
+    """The waterfall of scopes, root first; time that is frozen has a column where there is any."""
+    frozen = any(line.frozen_ms for line in lines)
     return table(
-        ("scope", "units: limit", "spent", "reserved", "frozen", "this", "left", "time left", ""),
+        (
+            *("scope", "units: limit", "spent", "reserved", "frozen", "this", "left"),
+            *(("time frozen",) if frozen else ()),
+            *("time left", ""),
+        ),
         (
             [
                 shown(line.name),
@@ -284,6 +304,7 @@ def budget_table(lines: Sequence[BudgetLine]) -> Table:
                 Text(str(line.frozen_cost), "magenta" if line.frozen_cost else ""),
                 str(line.asked_cost),
                 str(line.cost_left),
+                *([Text(format_duration(line.frozen_ms), "magenta")] if frozen else []),
                 _time_left(line.active_ms_left),
                 "" if line.fits else Text("does not fit", "red"),
             ]

@@ -173,7 +173,7 @@ def _approved(card: ApprovalCard, alone: bool) -> Iterator[Line]:
         yield (
             NOBODY_WORKS
             if alone
-            else "It runs as soon as its gates are open: praxis explain says which are not."
+            else f"It runs as soon as its gates are open. Which are not: praxis explain WO-{card.number}"
         )
 
 

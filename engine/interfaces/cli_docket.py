@@ -124,7 +124,7 @@ def _lines(docket: Docket, overdue: tuple[WakeSummary, ...], now: Instant) -> It
         length = format_duration((quiet.ended_at - quiet.began_at) // 1000 * 1000 or 1)
         yield f"{_QUIET[quiet.kind]} from {at(quiet.began_at)} to {at(quiet.ended_at)} ({length})."
     if docket.held_by is HoldKind.RESTORE:
-        yield Text("Nothing fires until you have looked: praxis acknowledge-restore", "yellow")
+        yield Text('Nothing fires until you have looked: praxis acknowledge-restore --reason "why"', "yellow")
     elif docket.held_by is HoldKind.CLOCK:
         yield Text("Nothing fires by time: the clock is not trusted.", "yellow")
     if docket.empty and not overdue:
@@ -132,7 +132,7 @@ def _lines(docket: Docket, overdue: tuple[WakeSummary, ...], now: Instant) -> It
         return
     if overdue:
         yield heading(
-            f"Overdue ({len(overdue)}): nobody has had the data folder since; praxis serve makes up for it"
+            f"Overdue ({len(overdue)}): no process has had the data folder since; it is made up for by: praxis serve"
         )
         yield table(
             ("wake", "due", "overdue for", "kind", ""),
@@ -149,7 +149,9 @@ def _lines(docket: Docket, overdue: tuple[WakeSummary, ...], now: Instant) -> It
         )
     if docket.undecided:
         yield ""
-        yield heading("Waits for your decision: praxis docket decide ID all|latest|none --reason …")
+        yield heading(
+            'Waits for your decision, all, latest or none: praxis docket decide ID latest --reason "why"'
+        )
         yield table(
             ("id", "what", "when", "missed", "first", "last"),
             (

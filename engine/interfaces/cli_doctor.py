@@ -205,4 +205,4 @@ def _lines(found: Diagnosis) -> Iterator[str]:
             else "the owner's note"
         )
         yield f"Nothing wrong was found. Looked at: the place of the folder, and {looked}."
-        yield "The journal was not checked: praxis journal verify does that."
+        yield "The journal was not checked. To check it: praxis journal verify"

@@ -133,7 +133,10 @@ async def find_node(client: EngineClient, text: str) -> tuple[Node, str]:
     except InvalidValue as error:
         raise InvalidValue(error.what, do="Write engine, project:NAME, WO-118 or WO-118/2.") from None
     if name.attempt is not None:
-        raise InvalidValue(f"{text} names an attempt.", do="Name a task or a work order, or use praxis stop.")
+        raise InvalidValue(
+            f"{text} names an attempt.",
+            do=f'Name a task or a work order. To stop it: praxis stop {text} --reason "why"',
+        )
     story, task = await find_task(client, text)
     if name.task is None:
         return Node(NodeKind.WORK_ORDER, story.row.id), f"WO-{story.row.number}"

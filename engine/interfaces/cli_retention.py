@@ -124,7 +124,7 @@ def _ask(session: Session, found: Preview) -> None:
     if session.out.as_json or not sys.stdin.isatty():
         raise InvalidValue(
             "Nothing was removed: there is nobody at a terminal to confirm it.",
-            do="Look at praxis retention preview, then say --yes.",
+            do="Look at what would go, then say --yes: praxis retention preview",
         )
     for line in _preview_lines(found):
         session.out.line(line)
@@ -150,7 +150,7 @@ def _settings_lines(found: RetentionSettings, by_itself: bool, last: RetentionRu
     yield f"Work orders   {_kept_for(found.work_ms, 'after they ended')}"
     yield f"Journal rows  {_kept_for(found.journal_ms, 'after they were written')}"
     yield f"Kept files    go {format_duration(found.grace_ms)} after nothing refers to them any more"
-    yield "Once a day by itself." if by_itself else "Only when you say so: praxis retention run."
+    yield "Once a day by itself." if by_itself else "Only when you say so: praxis retention run"
     if found.work_ms is None and found.journal_ms is None:
         assert SUGGESTED.work_ms is not None
         assert SUGGESTED.journal_ms is not None

@@ -123,7 +123,12 @@ async def list_schedules(
     async with session.client(reading=True) as client:
         rows = await client.schedules.listed(ended=every_state, limit=limit)
     session.out.result(
-        rows, lambda: [_table(rows)] if rows else ["There is no schedule. To make one: praxis schedule add FILE --every 1d"]
+        rows,
+        lambda: (
+            [_table(rows)]
+            if rows
+            else ["There is no schedule. To make one: praxis schedule add FILE --every 1d"]
+        ),
     )
 
 

@@ -111,7 +111,7 @@ def write_agent_key(path: Path, agent_id: str, actor: Actor, secret: bytes) -> N
         raise InvalidValue(
             f"The key file {path} cannot be written: {error.strerror or error}.",
             means="The key was given, but nobody has it.",
-            do="Take it back with praxis agent revoke, then name another file.",
+            do='Name another file, after you have taken it back: praxis agent revoke NAME --reason "why"',
             file=str(path),
         ) from error
 
@@ -138,14 +138,14 @@ def read_agent_key(path: Path) -> Credential:
                 raise ChannelError(
                     f"The key file {path} can be read by other users.",
                     means="It is not used.",
-                    do="Take the key back with praxis agent revoke, and give a new one.",
+                    do='Give a new one, after you have taken it back: praxis agent revoke NAME --reason "why"',
                 )
             data = file.read(_LARGEST_KEY_FILE + 1)
     except FileNotFoundError as error:
         raise NotFound(
             f"There is no key {path}.",
             means="An agent or script speaks with a key of its own, which a person gives it.",
-            do="Give one: praxis agent add NAME.",
+            do="Give one: praxis agent add NAME",
             file=str(path),
         ) from error
     except OSError as error:

@@ -203,7 +203,7 @@ def find_scope(rx: Rx, name: str) -> str:
     if row is None:
         raise NotFound(
             f"There is no budget {name}.",
-            do="Write root, project:NAME or WO-118; praxis budget list shows them.",
+            do="Write everything, project:NAME or WO-118; they are listed by: praxis budget list",
         )
     return str(row["id"])
 

@@ -336,7 +336,7 @@ def test_the_doctor_finds_a_database_that_cannot_be_used(
     praxis("submit", order_file())
     assert praxis("doctor").out.endswith(
         "Nothing wrong was found. Looked at: the place of the folder, and whether the database can be opened.\n"
-        "The journal was not checked: praxis journal verify does that.\n"
+        "The journal was not checked. To check it: praxis journal verify\n"
     )
     (folder / "praxis.sqlite").write_bytes(content)
     ran = praxis("doctor", ok=False)

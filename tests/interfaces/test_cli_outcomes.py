@@ -124,3 +124,20 @@ def test_e63_replan_ends_one_order_and_asks_for_another_once(
     over = praxis("replan", "WO-1", better, "--reason", "again", ok=False)
     assert (over.code, "cannot be replanned" in over.err) == (4, True)
     assert praxis("replan", "WO-1", "absent.toml", "--reason", "r", ok=False).code == 3
+
+
+def test_what_an_unknown_freezes_is_shown_in_units_and_time(praxis: Praxis, order_file: Any) -> None:
+    praxis("submit", order_file(implementation=SLOW))
+    assert "frozen until" not in praxis("show", "WO-1").out
+    assert "time frozen" not in praxis("show", "WO-1").out
+    approve(praxis, "WO-1")
+    praxis("serve", "--until-idle", "--quiet")
+    frozen = praxis("budget", "list", "--json").json[0]["execution"]
+    assert (frozen["frozen_cost"] > 0, frozen["frozen_ms"]) == (True, 500)
+    said = praxis("show", "WO-1").out
+    assert f"frozen until it is decided: {frozen['frozen_cost']} unit" in said
+    assert "and 500ms of active time" in said
+    assert "time frozen" in said
+    for name in ("everything", "project:default", "WO-1"):
+        assert "500ms" in praxis("budget", "show", name).out
+    assert praxis("budget", "list").out.count("everything") == 1
