@@ -6,6 +6,7 @@ The argument types of each method are those of the engine's own method, so the t
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
@@ -34,6 +35,7 @@ from engine.work_order import WorkOrderSpec
 MOST_ROWS = 1000
 """The largest page that one call may ask for, so that no peer can fill the owner's memory."""
 
+_NUMBER = re.compile(r"\s*(?:WO-)?[0-9]{1,15}\s*", re.ASCII | re.IGNORECASE)
 _SEALING_SECONDS = 300.0
 _READING_EVERYTHING_SECONDS = 3600.0
 
@@ -219,7 +221,8 @@ def find_method(name: object) -> Method:
 async def perform(engine: Engine, method: Method, actor: Actor, values: Mapping[str, Any]) -> Any:
     """Call the engine's method for an actor, if actors of its kind have the right to it; else that is journalled.
 
-    An agent is answered only about its own work, whatever process it speaks through.
+    An agent is answered only about its own work, whatever process it speaks through. Where the id of a work order is
+    wanted, its number (WO-118) stands for it.
     """
     try:
         require_right(actor, method.right, method.name)
@@ -228,6 +231,9 @@ async def perform(engine: Engine, method: Method, actor: Actor, values: Mapping[
     except Unauthorized:
         await engine.note_refusal(method.name, actor)
         raise
+    named = values.get("work_order_id")
+    if isinstance(named, str) and _NUMBER.fullmatch(named):
+        values = {**values, "work_order_id": (await engine.work_order(named)).row.id}
     owner = getattr(engine, method.part) if method.part else engine
     call = getattr(owner, method.name.rpartition(".")[2])  # names of the table above, never the peer's
     return await (call(actor=actor, **values) if method.takes_actor else call(**values))
