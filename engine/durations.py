@@ -38,7 +38,7 @@ def parse_duration(value: object) -> int:
     if total is None:
         raise InvalidValue(
             f"{_short(value)} is no duration.",
-            do="write it like 90s, 5m or 1h30m, or as whole milliseconds, above zero and up to ten years",
+            do="Write it like 90s, 5m or 1h30m, or as whole milliseconds, above zero and up to ten years.",
         )
     return total
 
@@ -60,7 +60,7 @@ def parse_size(value: object) -> int:
     if type(total) is not int or not 0 < total <= LARGEST_BYTES:
         raise InvalidValue(
             f"{_short(value)} is no size.",
-            do="write it like 64MiB, or as whole bytes, above zero and up to 1048576GiB",
+            do="Write it like 64MiB, or as whole bytes, above zero and up to 1048576GiB.",
         )
     return total
 

@@ -227,7 +227,9 @@ class Schedules:
 def _require_rule(cron: str | None, zone: str | None, every: str | None) -> None:
     """Refuse what is no rule, and one that occurs more often than schedules may."""
     if (cron is None) == (every is None):
-        raise InvalidValue("A schedule needs one rule.", do="Give either cron or every.")
+        raise InvalidValue(
+            "A schedule needs one rule.", do="Give a fixed period (--every 1d) or a cron line (--cron)."
+        )
     if cron is not None:
         shortest = cron_rule(cron, zone or "UTC").shortest_period()
     else:

@@ -17,7 +17,7 @@ from engine.backup.taking import UNFINISHED
 from engine.clock import Clock
 from engine.control.alarm import BACKUP_KIND, BACKUP_RETRY_KIND
 from engine.errors import BackupNotGood, InvalidValue, PraxisError
-from engine.instants import Instant, format_instant, parse_instant, require_batch, require_duration
+from engine.instants import Instant, format_instant, parse_instant, require_duration
 from engine.policy import Authorize
 from engine.storage import Rx, Storage, Subject, Tx
 from engine.wakes import NO_LIMIT, AlarmClock, Wake, external
@@ -56,7 +56,8 @@ class BackupSchedule:
 
     def __post_init__(self) -> None:
         require_duration(self.every_ms, "every_ms")
-        require_batch(self.keep, "keep")
+        if type(self.keep) is not int or self.keep < 1:
+            raise InvalidValue("At least one backup is kept.", do="Give a whole number from 1 upwards.")
         if self.every_ms < SHORTEST_MS:
             raise InvalidValue("Backups are made at most once a minute.", do="Give a minute or more.")
         if self.every_ms > LONGEST_MS:

@@ -139,15 +139,23 @@ def partition_rows(rx: Rx, scope_id: str) -> list[sqlite3.Row]:
     return rx.all("SELECT * FROM scope_partition WHERE scope_id = ? ORDER BY partition", (scope_id,))
 
 
+_LIMIT_WORDS = {
+    "execution_cost": "cost",
+    "execution_active_ms": "active time",
+    "handoff_cost": "cost for handoffs",
+    "handoff_active_ms": "active time for handoffs",
+}
+
+
 def require_limits(limits: BudgetLimits) -> None:
     """Raise `InvalidValue` unless every limit is a whole number that a counter can still add up."""
-    for name in BudgetLimits.__dataclass_fields__:
+    for name, what in _LIMIT_WORDS.items():
         value = getattr(limits, name)
         if type(value) is not int or not 0 <= value <= LARGEST_AMOUNT:
             raise InvalidValue(
-                f"Limit {name} {value!r} is not a whole number from 0 to {LARGEST_AMOUNT}.",
+                f"A limit of {what} is a whole number from 0 to {LARGEST_AMOUNT:,}, not {value!r}.",
                 means="Nothing was changed.",
-                do="Give whole units and milliseconds.",
+                do="Give whole milliseconds." if name.endswith("_ms") else "Give whole units.",
                 field=name,
             )
 

@@ -185,6 +185,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _print_usage_error(error: Any, as_json: bool) -> None:
+    if isinstance(getattr(error, "message", None), str):
+        error.message = error.message.replace("Value error, ", "")
     if as_json:
         _print_json({"code": "usage", "what": error.format_message(), "exit_code": EXIT_USAGE})
         return

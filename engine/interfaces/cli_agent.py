@@ -18,7 +18,7 @@ from engine.errors import InvalidValue, NotFound
 from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.cli_common import NeededReason, command, require_actor_name
 from engine.interfaces.cli_output import age, at, shown, shown_lines, table
-from engine.interfaces.cli_session import Session
+from engine.interfaces.cli_session import Session, whole_path
 from engine.interfaces.keys import (
     Credential,
     agent_key_path,
@@ -75,7 +75,7 @@ async def add(
     kind = ActorKind.SCRIPT if script else ActorKind.AGENT
     async with session.client(create=True) as client:
         row = await client.agents.add(name, kind=kind)
-        path = out.expanduser().absolute() if out is not None else agent_key_path(session.folder, row.actor)
+        path = whole_path(out) if out is not None else agent_key_path(session.folder, row.actor)
         try:
             write_agent_key(path, row.id, row.actor, agent_secret(_person_key(session, client), row.id))
         except BaseException:

@@ -40,7 +40,7 @@ from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import NeededReason, ReasonOption, command
 from engine.interfaces.cli_output import at, counted, heading, shown, table
 from engine.interfaces.cli_progress import progress_bar
-from engine.interfaces.cli_session import Session
+from engine.interfaces.cli_session import Session, whole_path
 from engine.interfaces.rights import Right, require_right
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ async def backup(
     ] = False,
 ) -> None:
     """Back up while work goes on, then verify the backup and rehearse its restore: only then is it proven."""
-    place = None if to is None else to.expanduser().absolute()
+    place = None if to is None else whole_path(to)
     async with session.client() as client:
         with progress_bar(session) as tell:
             engine = client.engine
@@ -223,7 +223,7 @@ async def backup_schedule(
         raise InvalidValue("How often is missing.", do="Give --every, such as --every 24h.")
     async with session.client() as client:
         if every is not None:
-            place = "" if to is None else str(to.expanduser().absolute())
+            place = "" if to is None else str(whole_path(to))
             await client.scheduled_backups.set(BackupSchedule(parse_duration(every), keep, place))
         elif off:
             await client.scheduled_backups.set(None)
@@ -253,7 +253,7 @@ def _find(session: Session, path: Path) -> Copy:
         for copy in list_copies(session.folder):
             if copy.path.name == str(path):
                 return copy
-    return look_at_copy(path.expanduser())
+    return look_at_copy(whole_path(path))
 
 
 def _newest_rollback(session: Session) -> Copy | None:

@@ -196,7 +196,8 @@ def task_lines(number: int, task: TaskRow) -> Iterator[Line]:
 
 def attempt_lines(attempt: AttemptRow, name: str) -> Iterator[Line]:
     """One attempt in a few lines."""
-    outcome = (" ", word(attempt.outcome.value)) if attempt.outcome else ()
+    alike = attempt.outcome is None or attempt.outcome.value == attempt.state.value
+    outcome = () if alike or attempt.outcome is None else (" ", word(attempt.outcome.value))
     yield Text.assemble(f"  {name}  ", word(attempt.state.value), *outcome, f"  {attempt.id}")
     if attempt.reason:
         yield Text(f"    {shown(attempt.reason)}")

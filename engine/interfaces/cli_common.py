@@ -18,7 +18,7 @@ from engine.actors import Actor, ActorKind
 from engine.engine import Engine
 from engine.errors import InvalidValue, PraxisError
 from engine.interfaces.cli_output import Output
-from engine.interfaces.cli_session import Session, Unexpected, kept_log, person, record_unexpected
+from engine.interfaces.cli_session import Session, Unexpected, kept_log, person, record_unexpected, whole_path
 from engine.interfaces.keys import read_agent_key
 
 LONGEST_ACTOR_NAME = 100
@@ -99,7 +99,7 @@ class Common:
 
     def session(self, command: str) -> Session:
         """Make what a command runs with; `InvalidValue` if the options do not fit together."""
-        folder = (self.data or Engine.default_folder()).expanduser().absolute()
+        folder = whole_path(self.data or Engine.default_folder())
         out = Output(as_json=self.as_json)
         if self.key_file is None:
             return Session(command, folder, self._actor(), out)

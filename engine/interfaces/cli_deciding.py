@@ -13,6 +13,7 @@ from rich.text import Text
 
 from engine.clock import SystemClock
 from engine.control.decisions import Finding
+from engine.control.holds import Node
 from engine.control.proofs import Proof
 from engine.engine import IN_FLIGHT
 from engine.errors import Drifted, InvalidValue, WrongState
@@ -23,7 +24,7 @@ from engine.interfaces.cli_output import NOBODY_WORKS, shown, word
 from engine.interfaces.cli_proofs import shown_proofs
 from engine.interfaces.cli_session import Session
 from engine.interfaces.work_order_file import read_work_order
-from engine.states import ApprovalState, Verdict
+from engine.states import ApprovalState, NodeKind, Verdict
 from engine.views.values import ApprovalCard, AttemptRow, HoldRow, WorkOrderRow
 
 SHORTEST_PREFIX = 8
@@ -346,11 +347,16 @@ def _resumed(label: str, lifted: tuple[HoldRow, ...]) -> Iterator[Line]:
 
 
 async def cancel(session: Session, name: NodeName, reason: NeededReason, key: KeyOption = None) -> None:
-    """Cancel everything below the engine, a work order or a task. What runs is stopped and becomes UNKNOWN."""
+    """Cancel a task, a work order, or with engine every open work order. What runs is stopped and becomes UNKNOWN."""
     async with session.client() as client:
         node, label = await find_node(client, name)
         await client.cancel(node, reason=reason, key=key)
-    session.out.result({"cancelled": label}, lambda: [f"Cancelled {label}. What ran there becomes UNKNOWN."])
+    session.out.result({"cancelled": label}, lambda: [_cancelled(node, label)])
+
+
+def _cancelled(node: Node, label: str) -> str:
+    what = "every open work order" if node.kind is NodeKind.ENGINE else label
+    return f"Cancelled {what}. What still ran becomes UNKNOWN."
 
 
 async def stop(session: Session, name: AttemptName, reason: NeededReason) -> None:

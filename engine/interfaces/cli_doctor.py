@@ -190,7 +190,8 @@ def _lines(found: Diagnosis) -> Iterator[str]:
         if found.owner_gone
         else "does not answer on the channel"
     )
-    yield f"last owner   {f'{shown(found.owner)}, {answering}' if found.owner else 'none'}"
+    owner = f"{shown(found.owner)}, {answering}" if found.owner else "nobody has the folder open"
+    yield f"owner        {owner}"
     for name, value in found.status.items():
         yield f"  {name.replace('_', ' '):<18} {value}"
     yield f"log          {shown(found.log)}"

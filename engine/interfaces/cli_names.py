@@ -156,7 +156,7 @@ async def _project_node(client: EngineClient, project: str) -> tuple[Node, str]:
         if row.project == project:
             *_, scope, _own = (await client.work_order(row.id)).budget
             return Node(NodeKind.SCOPE, scope.scope_id), f"project {project}"
-    raise NotFound(f"There is no project {project}.", do="Look at the work orders for their projects.")
+    raise NotFound(f"There is no project {project}.", do="Look at the projects: praxis budget list")
 
 
 async def _story(client: EngineClient, name: Name) -> WorkOrderStory:

@@ -168,6 +168,12 @@ class Unexpected(Exception):
         self.place = place
 
 
+def whole_path(path: Path) -> Path:
+    """Give a path as messages name it: from the root, without ~ and without steps upwards."""
+    path = path.expanduser().absolute()
+    return path.resolve() if ".." in path.parts else path
+
+
 def person() -> Actor:
     """The person who runs this command, named as this user of the operating system."""
     try:

@@ -34,14 +34,15 @@ class RetentionSettings:
     grace_ms: int = 7 * DAY_MS
 
     def __post_init__(self) -> None:
-        for name, value, least in (
-            ("work_ms", self.work_ms, SHORTEST_AGE_MS),
-            ("journal_ms", self.journal_ms, SHORTEST_AGE_MS),
-            ("grace_ms", self.grace_ms, SHORTEST_GRACE_MS),
+        for name, what, value, least in (
+            ("work_ms", "Ended work orders are", self.work_ms, SHORTEST_AGE_MS),
+            ("journal_ms", "Journal rows are", self.journal_ms, SHORTEST_AGE_MS),
+            ("grace_ms", "The grace of kept files is", self.grace_ms, SHORTEST_GRACE_MS),
         ):
             if value is not None and require_duration(value, name) < least:
                 raise InvalidValue(
-                    f"{name} is shorter than {'an hour' if least == HOUR_MS else 'a day'}.",
+                    f"{what} {'kept for ' if name != 'grace_ms' else ''}at least "
+                    f"{'an hour' if least == HOUR_MS else 'a day'}.",
                     means="Nothing was changed.",
                     do="Give a longer time.",
                     field=name,

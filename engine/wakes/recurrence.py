@@ -290,7 +290,7 @@ class _Fields:
         parts = expression.split()
         try:
             if len(parts) != 5:
-                raise CronSimError(f"{len(parts)} fields instead of five")
+                raise CronSimError(f"{len(parts)} field{'' if len(parts) == 1 else 's'} instead of five")
             parsed = CronSim(expression, datetime(2000, 1, 1))
         except (CronSimError, ValueError) as error:
             raise InvalidValue(
