@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,7 +49,13 @@ from engine.version import VERSION
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
 
-_EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES)
+_HELP_COLUMNS = 76
+"""What the list of exit codes is broken at: the help is no wider than 80 columns, and indents it by two."""
+
+_EPILOG = "\b\nExit codes:\n" + "\n".join(
+    textwrap.fill(meaning, _HELP_COLUMNS, initial_indent=f"  {code:>3}  ", subsequent_indent=" " * 7)
+    for code, meaning in EXIT_CODES
+)
 
 app = typer.Typer(
     name="praxis",

@@ -14,7 +14,7 @@ from engine.interfaces.channel_client import EngineClient
 from engine.interfaces.channel_methods import MOST_ROWS
 from engine.interfaces.cli_cards import Line
 from engine.interfaces.cli_common import NeededReason, command
-from engine.interfaces.cli_output import at, heading, shown, table, word
+from engine.interfaces.cli_output import at, counted, heading, length, shown, table, word
 from engine.interfaces.cli_session import Session
 from engine.views.budgets import LimitChange, ScopeRow, ScopeView, limits_mean
 from engine.work_order import BudgetLimits
@@ -59,7 +59,7 @@ async def list_budgets(
         int, typer.Option("--limit", min=1, max=MOST_ROWS, help="At most this many, the newest first.")
     ] = 200,
 ) -> None:
-    """List scopes with what is spent, reserved by what runs, frozen by UNKNOWN, and free, in both partitions."""
+    """List scopes with what is spent, reserved by what runs, frozen by UNKNOWN and free, and of their time."""
     async with session.client(reading=True) as client:
         if below is None:
             root = await client.budgets.scopes()
@@ -161,38 +161,37 @@ def _duration(text: str) -> int:
 
 def _table(rows: tuple[ScopeRow, ...]) -> Line:
     lines: list[list[str | Text]] = []
+    held = any(row.held for row in rows)
     frozen = any(part.frozen_ms for row in rows for part in row.partitions)
     for row in rows:
         for part in row.partitions:
             first = part is row.execution
             lines.append(
                 [
-                    _name(row) if first else "",
-                    part.partition.value.lower(),
+                    _name(row) if first else "  for handoffs",
                     f"{part.cost_limit:,}",
                     f"{part.spent_cost:,}",
                     f"{part.reserved_cost:,}",
                     Text(f"{part.frozen_cost:,}", "magenta" if part.frozen_cost else ""),
                     Text(f"{part.free_cost:,}", "red" if part.free_cost < 0 else ""),
-                    _amount(part.active_ms_limit),
-                    *([Text(_amount(part.frozen_ms), "magenta")] if frozen else []),
-                    _time(part.free_ms),
-                    "held" if row.held and first else "",
+                    length(part.active_ms_limit),
+                    *([Text(length(part.frozen_ms), "magenta")] if frozen else []),
+                    Text(length(part.free_ms), "red" if part.free_ms < 0 else ""),
+                    *(["held" if row.held and first else ""] if held else []),
                 ]
             )
     return table(
         (
             "scope",
-            "partition",
-            "units: limit",
+            "units",
             "spent",
             "reserved",
             "frozen",
             "free",
-            "time: limit",
+            "time",
             *(("frozen",) if frozen else ()),
-            "free",
-            "",
+            "left",
+            *(("",) if held else ()),
         ),
         lines,
     )
@@ -238,8 +237,8 @@ def _change_line(change: LimitChange) -> str:
 
 def _limits(limits: BudgetLimits) -> str:
     return (
-        f"{limits.execution_cost:,} units and {format_duration(limits.execution_active_ms)}, for handoffs "
-        f"{limits.handoff_cost:,} and {format_duration(limits.handoff_active_ms)}"
+        f"{counted(limits.execution_cost, 'unit')} and {length(limits.execution_active_ms)}, for handoffs "
+        f"{limits.handoff_cost:,} and {length(limits.handoff_active_ms)}"
     )
 
 
@@ -247,13 +246,3 @@ def _name(row: ScopeRow) -> str:
     if row.number is not None:
         return f"WO-{row.number} {shown(row.title)}"
     return f"project:{shown(row.name)}" if row.kind == "PROJECT" else "everything"
-
-
-def _amount(milliseconds: int) -> str:
-    return format_duration(milliseconds) if milliseconds else "0"
-
-
-def _time(milliseconds: int) -> str | Text:
-    if milliseconds < 0:
-        return Text(f"-{format_duration(-milliseconds)}", "red")
-    return _amount(milliseconds)

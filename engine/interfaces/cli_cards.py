@@ -11,7 +11,18 @@ from rich.text import Text
 from engine.dispatch.display import command_line, length_in_words, visible_text
 from engine.durations import format_duration, format_size
 from engine.instants import Instant
-from engine.interfaces.cli_output import age, at, counted, heading, shown, shown_lines, table, word
+from engine.interfaces.cli_output import (
+    age,
+    at,
+    counted,
+    heading,
+    length,
+    prose,
+    shown,
+    shown_lines,
+    table,
+    word,
+)
 from engine.scheduling.gates import Gate
 from engine.states import ApprovalState, AttemptState
 from engine.views.values import (
@@ -42,6 +53,15 @@ _WORDS = {
     "as_left_by_failed_validation": "as the failed validation left it",
 }
 
+
+_ENDED = {
+    "exit": "by itself",
+    "signal": "by a signal",
+    "time_limit": "at its time limit",
+    "stopped": "stopped",
+    "output_limit": "at its limit of output",
+    "lost": "nobody saw it",
+}
 
 LONGEST_LINE = 200
 """What a command is cut to where it only says which one is meant; the card of its approval has it whole."""
@@ -83,7 +103,7 @@ def approval_lines(card: ApprovalCard, name: str, now: Instant) -> Iterator[Line
     yield heading("Gates")
     yield gate_table(card.gates)
     yield ""
-    yield _field("guarantee", shown(card.guarantee))
+    yield prose("guarantee", shown(card.guarantee))
     if len(card.alike) > 1:
         yield _field("alike", f"{counted(len(card.alike), 'request')} with this seal")
     yield Text.assemble("seal       ", (card.seal, "bold"))
@@ -168,10 +188,7 @@ def story_lines(story: WorkOrderStory, now: Instant) -> Iterator[Line]:
     yield heading("Budget")
     yield budget_table(story.budget)
     if story.can:
-        yield _field(
-            "possible",
-            ", ".join(_possible(can) for can in story.can),
-        )
+        yield prose("possible", ", ".join(_possible(can) for can in story.can))
 
 
 def _possible(can: str) -> str:
@@ -201,15 +218,15 @@ def attempt_lines(attempt: AttemptRow, name: str) -> Iterator[Line]:
     yield Text.assemble(f"  {name}  ", word(attempt.state.value), *outcome, f"  {attempt.id}")
     if attempt.reason:
         yield Text(f"    {shown(attempt.reason)}")
-    yield Text(
-        f"    authorised {at(attempt.authorized_at)}, started {at(attempt.started_at)}, ended {at(attempt.ended_at)}"
-    )
+    yield Text(f"    authorised {at(attempt.authorized_at)}")
+    if attempt.started_at is not None or attempt.ended_at is not None:
+        yield Text(f"    started {at(attempt.started_at)}, ended {at(attempt.ended_at)}")
     if attempt.actual_active_ms is not None:
         overrun = ", more than was authorised" if attempt.overrun else ""
         cost = "an unknown part" if attempt.actual_cost is None else attempt.actual_cost
         yield Text(
-            f"    used {cost} of {attempt.max_cost} units, {attempt.actual_active_ms} of "
-            f"{attempt.max_active_ms} ms{overrun}"
+            f"    used {cost} of {counted(attempt.max_cost, 'unit')}, {length(attempt.actual_active_ms)} of "
+            f"{length(attempt.max_active_ms)}{overrun}"
         )
     if attempt.state is AttemptState.UNKNOWN:
         yield Text(
@@ -217,7 +234,8 @@ def attempt_lines(attempt: AttemptRow, name: str) -> Iterator[Line]:
             f"{format_duration(attempt.max_active_ms)} of active time",
             "magenta",
         )
-        yield f'    decide: praxis reconcile {name} took-effect --reason "why" (or did-not, still-unknown)'
+        yield f'    decide: praxis reconcile {name} took-effect --reason "why"'
+        yield "    or with did-not, or still-unknown, in place of took-effect"
 
 
 def evidence_lines(view: EvidenceView, name: str) -> Iterator[Line]:
@@ -238,10 +256,9 @@ def evidence_lines(view: EvidenceView, name: str) -> Iterator[Line]:
         ended = (
             f"exit code {seen['exit_code']}" if seen["exit_code"] is not None else f"signal {seen['signal']}"
         )
-        yield _field(
-            "ended", f"{seen['ended_by']}, {ended}" if seen["not_started"] is None else "never started"
-        )
-        yield _field("time", f"{seen['active_ms']} ms active")
+        by = _ENDED.get(seen["ended_by"], shown(str(seen["ended_by"])))
+        yield _field("ended", f"{by}, {ended}" if seen["not_started"] is None else "never started")
+        yield _field("time", f"{length(seen['active_ms'])} active")
         changes = seen["workspace"]
         counts = ", ".join(f"{len(changes[kind])} {kind}" for kind in ("added", "changed", "removed"))
         yield _field("workspace", counts)
@@ -284,7 +301,7 @@ def gate_table(gates: Sequence[Gate]) -> Table:
 
 
 def _time_left(milliseconds: int) -> str:
-    return format_duration(milliseconds) if milliseconds > 0 else "none"
+    return length(milliseconds) if milliseconds > 0 else "none"
 
 
 def budget_table(lines: Sequence[BudgetLine]) -> Table:

@@ -29,7 +29,7 @@ from engine.interfaces.cli_cards import (
 )
 from engine.interfaces.cli_common import KeyOption, command
 from engine.interfaces.cli_names import find_approval, find_attempt, find_task, read_name
-from engine.interfaces.cli_output import NOBODY_WORKS, Output, age, at, shown, table, word
+from engine.interfaces.cli_output import NOBODY_WORKS, Output, age, shown, table, until, word
 from engine.interfaces.cli_session import Session
 from engine.interfaces.work_order_file import read_work_order
 from engine.scheduling.gates import Gate
@@ -161,13 +161,14 @@ def _inbox_lines(rows: tuple[InboxRow, ...]) -> Iterator[Line]:
         yield "Nothing waits for approval."
         return
     yield table(
-        ("name", "step", "asked", "expires", "seal", "command"),
+        ("name", "step", "asked", "by", "expires", "seal", "command"),
         (
             [
                 f"WO-{row.number}",
                 row.purpose.lower() + (" (changed)" if row.changed else ""),
-                f"{age(row.asked_at, now)} ago by {shown(str(row.asked_by))}",
-                at(row.expires_at),
+                f"{age(row.asked_at, now)} ago",
+                shown(str(row.asked_by)),
+                until(row.expires_at, now),
                 row.seal[:12],
                 brief_command(row.argv),
             ]

@@ -17,6 +17,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from engine.dispatch.display import visible_text
+from engine.durations import format_duration
 from engine.errors import PraxisError
 from engine.instants import Instant, format_instant
 from engine.interfaces import wire
@@ -24,8 +25,8 @@ from engine.interfaces import wire
 UNLIMITED_COLUMNS = 10_000
 """The width for what is no terminal: whoever reads a pipe or file gets every line whole."""
 
-LONGEST_WHOLE_WORD = 20
-"""Longer words, such as paths and digests, may be broken in a table."""
+LONGEST_WHOLE_WORD = 26
+"""Times, ids and names of backups stay whole. Longer words, such as paths and digests, may be broken in a table."""
 
 NOBODY_WORKS = "Nothing runs now: start the console, or praxis serve."
 """What is said when no process owns the data folder for longer than a command."""
@@ -161,14 +162,13 @@ def fitted(made: Table, width: int) -> Table:
 
 def _longest_word(column: Column) -> int:
     """The width below which words would be broken; beyond `LONGEST_WHOLE_WORD` they may be."""
-    texts = [str(column.header), *map(str, column.cells)]
-    return min(
-        LONGEST_WHOLE_WORD, max((cell_len(word) for text in texts for word in text.split()), default=1)
-    )
+    words = (word for text in _texts(column) for word in text.split())
+    return max(column.min_width or 1, min(LONGEST_WHOLE_WORD, max(map(cell_len, words), default=1)))
 
 
 def _longest_line(column: Column) -> int:
-    return max(cell_len(line) for text in _texts(column) for line in text.split("\n"))
+    longest = max(cell_len(line) for text in _texts(column) for line in text.split("\n"))
+    return max(column.min_width or 1, longest)
 
 
 def _texts(column: Column) -> list[str]:
@@ -192,6 +192,27 @@ def age(instant: Instant, now: Instant) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def until(instant: Instant, now: Instant) -> str:
+    """How long it is still, in the largest unit that fits: "in 23 h"; what has passed is "now"."""
+    return "now" if instant <= now else f"in {age(now, instant)}"
+
+
+def length(milliseconds: int) -> str:
+    """A length of time as people read it: from a minute up without the parts of a second; "0" for nothing."""
+    if milliseconds <= 0:
+        return "0" if milliseconds == 0 else f"-{length(-milliseconds)}"
+    return format_duration(milliseconds // 1000 * 1000 if milliseconds >= 60_000 else milliseconds)
+
+
+def prose(name: str, text: str) -> Table:
+    """A field whose text is broken between words and stays beside its name."""
+    made = Table.grid(padding=(0, 1, 0, 0))
+    made.add_column(min_width=10, no_wrap=True)
+    made.add_column(overflow="fold")
+    made.add_row(name, Text(text))
+    return made
 
 
 def _console(stream: io.TextIOBase | object) -> Console:

@@ -12,6 +12,7 @@ from types import FrameType
 from rich.table import Table
 from rich.text import Text
 
+from engine.actors import Actor, ActorKind
 from engine.engine import Engine
 from engine.interfaces.channel import Channel
 from engine.interfaces.cli_output import Output, at, shown, table, word
@@ -228,7 +229,7 @@ class _Teller:
 
     async def _line(self, row: JournalRow) -> Text:
         name = await self._name(row.work_order_id)
-        return Text(f"{at(row.at)}  {name:<8} {row.kind:<31} {shown(str(row.actor))}")
+        return Text(f"{at(row.at)}  {name:<8} {row.kind:<31} {_who(row.actor)}")
 
     async def _name(self, work_order_id: str | None) -> str:
         if work_order_id is None:
@@ -237,6 +238,13 @@ class _Teller:
             row = await self._engine.work_order_row(work_order_id)
             self._names[work_order_id] = f"WO-{row.number}" if row is not None else ""
         return self._names[work_order_id]
+
+
+def _who(actor: Actor) -> str:
+    """An actor in a narrow column."""
+    if actor.kind is ActorKind.PERSON or actor.kind.value == actor.name:
+        return shown(actor.name)
+    return shown(f"{actor.kind} {actor.name}")
 
 
 def _ending(served: Served) -> Iterator[str | Table]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from engine.interfaces import cli
-from engine.interfaces.cli_output import LONGEST_WHOLE_WORD, fitted, table
+from engine.interfaces.cli_output import LONGEST_WHOLE_WORD, fitted, length, prose, table, until
 from tests.interfaces.conftest import Praxis
 
 WORDS = st.text("abcdefg", min_size=1, max_size=LONGEST_WHOLE_WORD)
@@ -90,3 +90,36 @@ def test_arguments_that_are_not_utf_8_are_refused_in_words_or_taken(praxis: Prax
     ):
         assert praxis(*arguments, ok=False).code == code, arguments
     assert (tmp_path / odd).exists()
+
+
+def test_tables_of_usual_content_fit_80_columns() -> None:
+    """Times stay whole, and the table of budgets is one, also while something is frozen."""
+    titles = ("scope", "units", "spent", "reserved", "frozen", "free", "time", "frozen", "left")
+    row = ("project:payments", "1,000", "0", "0", "3", "997", "1d", "500ms", "23h59m59s")
+    assert fitted(table(titles, [row]), 80).columns[0].header == "scope"
+    narrow = fitted(table(("when", "what"), [("2026-12-01T09:13:57.163Z", "a long text " * 9)]), 40)
+    assert narrow.columns[0].width == 24
+
+
+def test_the_help_fits_80_columns(praxis: Praxis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = praxis("--help").out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "130  Interrupted with Ctrl+C." in said
+
+
+def test_a_field_of_prose_keeps_its_place() -> None:
+    made = fitted(prose("seen", "as it is " * 20), 60)
+    assert made.columns[0].width == 10
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [(0, "0"), (13, "13ms"), (1_500, "1s500ms"), (86_399_976, "23h59m59s"), (-60_001, "-1m")],
+)
+def test_lengths_are_read_at_a_glance(milliseconds: int, text: str) -> None:
+    assert length(milliseconds) == text
+
+
+def test_what_is_still_to_come_is_in_one_unit() -> None:
+    assert (until(100, 100), until(90_000, 0), until(86_400_000, 0)) == ("now", "in 1 min", "in 1 d")
