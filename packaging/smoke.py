@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,9 @@ def main() -> int:
         "--starts", type=int, default=5, help="how often the console is started and has to quit"
     )
     wanted = parser.parse_args()
+    if sys.platform != "win32":
+        # Where nobody looks there need not be a screen; on Windows there always is one.
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory(prefix="praxis smoke ü ", ignore_cleanup_errors=True) as scratch:
         bundle = Bundle(wanted.folder.resolve(), Path(scratch))
         checks: dict[str, Callable[[], str]] = {

@@ -29,7 +29,7 @@ if [ $# -eq 0 ]; then
 fi
 step "tests in the Windows Python"
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH
-PYTHONPATH=$(windows_path "$test_packages")
+PYTHONPATH="$(windows_path "$here/site");$(windows_path "$test_packages")"
 status=0
 at_most 3600 "$windows_python/python.exe" -m pytest -p no:cacheprovider --timeout 300 "$@" || status=$?
 step "done"
