@@ -169,11 +169,11 @@ def story_lines(story: WorkOrderStory, now: Instant) -> Iterator[Line]:
         yield table(
             ("decision", "by", "at", "reason"),
             (
-                [one.kind, shown(str(one.actor)), at(one.decided_at), shown(one.reason)]
+                [_decision(one.kind), shown(str(one.actor)), at(one.decided_at), shown(one.reason)]
                 for one in story.decisions
             ),
         )
-        shows = [(one.kind, kept) for one in story.decisions for kept in one.proof]
+        shows = [(_decision(one.kind), kept) for one in story.decisions for kept in one.proof]
         if shows:
             yield table(
                 ("proof of", "name", "size", "sha256"),
@@ -189,6 +189,10 @@ def story_lines(story: WorkOrderStory, now: Instant) -> Iterator[Line]:
     yield budget_table(story.budget)
     if story.can:
         yield prose("possible", ", ".join(_possible(can) for can in story.can))
+
+
+def _decision(kind: str) -> str:
+    return kind.replace(".", ": ").replace("_", " ")
 
 
 def _possible(can: str) -> str:

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from engine.clock import SystemClock
 from engine.dispatch.grant_terms import coverage, make_terms
+from engine.dispatch.grants import LONGEST_MS, MOST_USES
 from engine.dispatch.plan import plan_from_json
-from engine.durations import parse_duration
+from engine.durations import format_duration, parse_duration
 from engine.errors import InvalidValue, NotFound
 from engine.instants import Instant
 from engine.interfaces.channel_client import EngineClient
@@ -20,7 +21,7 @@ from engine.interfaces.cli_cards import Line, approval_lines, plan_lines
 from engine.interfaces.cli_common import NeededReason, ReasonOption, command
 from engine.interfaces.cli_deciding import Asked, read_seal_prefix, require_seal
 from engine.interfaces.cli_names import find_approval
-from engine.interfaces.cli_output import age, at, counted, heading, shown, table, word
+from engine.interfaces.cli_output import age, at, counted, heading, point, shown, table, word
 from engine.interfaces.cli_session import Session
 from engine.states import ApprovalState, GrantState
 from engine.views.grants import GrantRow, GrantView
@@ -81,7 +82,10 @@ async def give(
         str, typer.Option("--for", metavar="DURATION", help="For how long, at most 24h.")
     ] = "1h",
     uses: Annotated[
-        int, typer.Option("--uses", help="How many requests it approves at most, this one included.")
+        int,
+        typer.Option(
+            "--uses", min=1, max=MOST_USES, help="How many requests it approves at most, this one included."
+        ),
     ] = 3,
     free: Annotated[
         list[int] | None,
@@ -107,6 +111,10 @@ async def give(
     """
     clock = SystemClock()
     lasts_ms = parse_duration(lasts)
+    if lasts_ms > LONGEST_MS:
+        raise InvalidValue(
+            f"A grant lasts at most {format_duration(LONGEST_MS)}.", do="Give a shorter time with --for."
+        )
     async with session.client() as client:
         await client.require("grants.give")
         card = await client.approvals.card(await find_approval(client, name, ApprovalState.PENDING))
@@ -116,7 +124,7 @@ async def give(
     for line in _covers(card, tuple(free or ()), any_state, with_validation):
         session.out.line(line)
     session.out.line(
-        f"{uses} uses, this request the first, until {at(clock.now() + lasts_ms)}; only for what "
+        f"{counted(uses, 'use')}, this request the first, until {at(clock.now() + lasts_ms)}; only for what "
         f"{shown(str(requester))} asks for in project {shown(card.project)}."
     )
     prefix = read_seal_prefix(session, "grant") if seal is None else seal
@@ -179,7 +187,7 @@ def _covers(
     yield ""
     yield heading("What the grant would cover")
     for sentence in coverage(terms):
-        yield Text(f"- {sentence}")
+        yield point(sentence)
 
 
 def _rows(rows: tuple[GrantRow, ...]) -> Iterator[Line]:
@@ -221,7 +229,7 @@ def _view_lines(view: GrantView, now: Instant) -> Iterator[Line]:
     yield f"only for   {shown(str(row.requested_by))} in project {shown(row.project)}"
     yield ""
     for sentence in view.covers:
-        yield Text(f"- {sentence}")
+        yield point(sentence)
     yield ""
     words = ["(free)" if word_ is None else word_ for word_ in row.argv]
     state = view.template["state"] or _ANY_STATE

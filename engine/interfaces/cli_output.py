@@ -215,6 +215,15 @@ def prose(name: str, text: str) -> Table:
     return made
 
 
+def point(text: str) -> Table:
+    """One of several sentences, with a dash before it."""
+    made = Table.grid(padding=(0, 1, 0, 0))
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    made.add_row("-", Text(text))
+    return made
+
+
 def _console(stream: io.TextIOBase | object) -> Console:
     terminal = bool(getattr(stream, "isatty", lambda: False)())
     return Console(

@@ -60,3 +60,10 @@ def test_a_person_gives_looks_and_revokes(praxis: Praxis, order_file: Any, works
     assert len(praxis("inbox", "--json").json) == 3
     assert "REVOKED" in praxis("grant", "list", "--all").out
     assert praxis("grant", "show", "ZZZZZZ", ok=False).code == 3
+
+
+def test_bounds_are_told_before_the_card(praxis: Praxis, order_file: Any) -> None:
+    praxis("submit", order_file())
+    for wrong in (("--uses", "0"), ("--uses", "101"), ("--for", "25h")):
+        ran = praxis("grant", "give", "WO-1", "--seal", "0" * 8, *wrong, ok=False)
+        assert (ran.code, ran.out) == (2, "")
