@@ -279,7 +279,7 @@ class BudgetsPage(PageView):
         draws: RowTable[Draw] = RowTable(
             self._draws,
             "What draws on it now",
-            (19, 12, 11, 7, 10),
+            (19, 13, 11, 7, 9, 10),
             tabs,
             empty="Nothing is spent or held here now.",
         )
