@@ -94,9 +94,10 @@ class Output:
             sys.stderr.write(json.dumps(wire.document_error(error), ensure_ascii=True) + "\n")
             return
         first, *more = (part for part in (error.what, error.means, error.do) if part)
-        self._err.print(Text.assemble(("praxis: ", "bold red"), shown_lines(first)), soft_wrap=True)
+        self._err.print(Text.assemble(("praxis: ", "bold red"), shown_lines(first)))
         for part in more:
-            self._err.print(shown_lines(part), soft_wrap=True)
+            # A command stays in one piece, so that it can be copied; sentences are broken between words.
+            self._err.print(shown_lines(part), soft_wrap=": praxis " in part)
 
 
 def prepare_streams() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from engine.errors import WrongState
 from engine.interfaces import cli
-from engine.interfaces.cli_output import LONGEST_WHOLE_WORD, fitted, length, prose, table, until
+from engine.interfaces.cli_output import LONGEST_WHOLE_WORD, Output, fitted, length, prose, table, until
 from tests.interfaces.conftest import Praxis
 
 WORDS = st.text("abcdefg", min_size=1, max_size=LONGEST_WHOLE_WORD)
@@ -106,6 +108,18 @@ def test_the_help_fits_80_columns(praxis: Praxis, monkeypatch: pytest.MonkeyPatc
     said = praxis("--help").out
     assert max(map(len, said.splitlines())) <= 80
     assert "130  Interrupted with Ctrl+C." in said
+
+
+def test_an_error_is_broken_between_words_and_its_command_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = Output(as_json=False)
+    said = io.StringIO()
+    monkeypatch.setattr(out, "_err", Console(file=said, width=40, color_system=None))
+    command = 'Take it back first: praxis agent revoke codex --reason "why"'
+    out.error(WrongState("The agent has a key already. " * 3, means="Nothing was changed.", do=command))
+    *sentences, last = said.getvalue().splitlines()
+    assert last == command
+    assert max(map(len, sentences)) <= 40
+    assert all(line == line.strip() for line in sentences[1:])
 
 
 def test_a_field_of_prose_keeps_its_place() -> None:
