@@ -126,7 +126,7 @@ def plan_lines(plan: Mapping[str, Any]) -> Iterator[Line]:
         yield _field("input", f"{shown(item['path'])} ({item['kind']}) sha256 {item['sha256']}")
     yield _field(
         "limits",
-        f"{format_duration(limits['time_ms'])} active time, {limits['cost']} units, "
+        f"{format_duration(limits['time_ms'])} active time, {counted(limits['cost'], 'unit')}, "
         f"{format_size(limits['output_bytes'])} of output",
     )
     if plan["artifacts"]:

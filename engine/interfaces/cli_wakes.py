@@ -123,7 +123,7 @@ def find_id(text: str, of: str, found: list[str], do: str) -> str:
     wanted = text.strip().upper()
     if len(wanted) < SHORTEST_NAME or not wanted.isalnum():
         raise InvalidValue(
-            f"{text!r} is no name of a {of}.",
+            f"{text!r} names no {of}.",
             do=f"Give its id or at least its last {SHORTEST_NAME} characters: {do}",
         )
     matching = sorted({one for one in found if one.upper().endswith(wanted)})

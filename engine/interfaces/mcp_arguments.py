@@ -200,7 +200,7 @@ def read_arguments(form: type[ToolArguments], tool: str, arguments: Mapping[str,
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])[:100]
         raise InvalidValue(
-            f"{tool}: {where + ': ' if where else ''}{first['msg']}.",
+            f"{tool}: {where + ': ' if where else ''}{first['msg'].removeprefix('Value error, ')}.",
             means="Nothing was done.",
             do="Look at the schema of the tool.",
         ) from error

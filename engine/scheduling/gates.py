@@ -81,7 +81,7 @@ def headroom_sentence(scope: sqlite3.Row, cost: int, active_ms: int) -> str:
     cost_left = scope["cost_limit"] - scope["reserved_cost"] - scope["frozen_cost"] - scope["spent_cost"]
     ms_left = scope["active_ms_limit"] - scope["reserved_ms"] - scope["frozen_ms"] - scope["spent_ms"]
     if cost > cost_left:
-        return f"“{scope['name']}” has {cost_left} units left, this needs up to {cost}."
+        return f"“{scope['name']}” has {cost_left} unit{'' if cost_left == 1 else 's'} left, this needs up to {cost}."
     return f"“{scope['name']}” has {ms_left // 1000} s of active time left, this needs up to {active_ms // 1000} s."
 
 

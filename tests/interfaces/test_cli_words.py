@@ -63,3 +63,13 @@ def test_paths_are_named_whole(praxis: Praxis, tmp_path: Path, monkeypatch: pyte
 def test_the_doctor_names_nobody_as_owner(praxis: Praxis, order_file: Any) -> None:
     praxis("submit", order_file())
     assert "owner        nobody has the folder open" in praxis("doctor").out
+
+
+def test_one_of_a_thing_is_one(praxis: Praxis, order_file: Any) -> None:
+    praxis("submit", order_file(implementation=python_command("print(1)", max_cost=1)))
+    assert ", 1 unit, " in praxis("show", "WO-1/1").out
+    for command in (("wakes", "show"), ("docket", "decide"), ("schedule", "show")):
+        more = ("all", "--reason", "r") if command[0] == "docket" else ()
+        ran = praxis(*command, "x", *more, ok=False)
+        assert "'x' names no " in ran.err
+        assert " a undecided" not in ran.err
