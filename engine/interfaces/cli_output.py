@@ -28,6 +28,9 @@ UNLIMITED_COLUMNS = 10_000
 LONGEST_WHOLE_WORD = 26
 """Times, ids and names of backups stay whole. Longer words, such as paths and digests, may be broken in a table."""
 
+_SMALL_NEED = 6
+"""A column that would be whole with so few more characters gets them first: "2 min ago" stays in one line."""
+
 NOBODY_WORKS = "Nothing runs now: start the console, or praxis serve."
 """What is said when no process owns the data folder for longer than a command."""
 
@@ -142,6 +145,10 @@ def fitted(made: Table, width: int) -> Table:
     if sum(natural) <= room:
         return made
     if sum(least) <= room:
+        for number in sorted(range(len(least)), key=lambda number: natural[number] - least[number]):
+            need = natural[number] - least[number]
+            if need <= min(_SMALL_NEED, room - sum(least)):
+                least[number] += need
         for _ in range(room - sum(least)):
             neediest = max(range(len(least)), key=lambda number: natural[number] - least[number])
             least[neediest] += 1

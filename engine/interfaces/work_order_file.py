@@ -108,7 +108,7 @@ def read_work_order(path: Path | str) -> WorkOrderSpec:
     except FileNotFoundError as error:
         raise NotFound(f"There is no file {file}.", do="Correct the path.") from error
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
+        why = "it is a folder" if file.is_dir() else getattr(error, "strerror", None) or error
         raise _invalid(str(path), [Problem(1, "", f"It cannot be read: {why}")]) from error
     form: Format = "json" if file.suffix.lower() == ".json" else "toml"
     return parse_work_order(data, form=form, name=file.name, folder=file.absolute().parent)

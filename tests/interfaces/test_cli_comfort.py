@@ -103,6 +103,15 @@ def test_tables_of_usual_content_fit_80_columns() -> None:
     assert narrow.columns[0].width == 24
 
 
+def test_a_column_that_is_nearly_whole_is_made_whole() -> None:
+    rows = [
+        ("WO-2", "7 min ago", "Hangs for a while and is never done", "UNKNOWN: a person has to decide it")
+    ]
+    made = fitted(table(("name", "changed", "title", "why"), rows), 60)
+    assert made.columns[1].width == len("7 min ago")
+    assert sum(column.width or 0 for column in made.columns) == 60 - 2 * 3
+
+
 def test_the_help_fits_80_columns(praxis: Praxis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     said = praxis("--help").out
