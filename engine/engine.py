@@ -182,7 +182,7 @@ class Engine:
         self.wakes = make_alarm_clock(storage, clock, lambda: self.epoch, self._taken_over)
         self.scheduled_backups = ScheduledBackups(self.backups, storage, clock, self.wakes, authorize)
         self.followups = FollowUps(storage, self.wakes, clock, authorize)
-        self.schedules = Schedules(storage, self.wakes, self.check, self.submit, authorize)
+        self.schedules = Schedules(storage, self.wakes, self.check, self._submit, authorize)
         self.retention = Retention(
             storage,
             clock,
@@ -328,11 +328,7 @@ class Engine:
 
     async def submit(self, spec: WorkOrderSpec, actor: Actor, *, key: str | None = None) -> WorkOrderRow:
         """Plan, seal and save a work order, with the request for its approval in the inbox."""
-        self._authorize(actor, "submit")
-        planned = await asyncio.to_thread(self._planner.plan, steps_of_order(spec)[0])
-        lane = await asyncio.to_thread(lane_of, spec.workspace)
-        identity = await self._write(create_work_order, spec, lane, planned.sealed, actor, key)
-        row = await self.work_order_row(identity)
+        row = await self.work_order_row(await self._submit(create_work_order, spec, actor, key))
         assert row is not None
         return row
 
@@ -605,6 +601,15 @@ class Engine:
         """Whether anything may be claimed: not while what was left is unjudged, or judging it fails (B-040)."""
         coordinator = self._coordinator
         return not coordinator.error and (coordinator.recovered or not self._automatic)
+
+    async def _submit(
+        self, create: Callable[..., T], spec: WorkOrderSpec, actor: Actor, key: str | None
+    ) -> T:
+        """Plan and seal, then have ``create`` save it, in the transaction that decides whether it is still wanted."""
+        self._authorize(actor, "submit")
+        planned = await asyncio.to_thread(self._planner.plan, steps_of_order(spec)[0])
+        lane = await asyncio.to_thread(lane_of, spec.workspace)
+        return await self._write(create, spec, lane, planned.sealed, actor, key)
 
     async def _place_hold(
         self, node: Node, kind: HoldKind, actor: Actor, reason: str, key: str | None

@@ -8,14 +8,16 @@ time is part of the key under which it is submitted, so it makes one work order 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from engine.actors import Actor
 from engine.dispatch.approvals import require_reason
+from engine.dispatch.work_orders import create_work_order
 from engine.errors import InvalidValue, WrongState
 from engine.instants import Instant, format_instant
 from engine.policy import Authorize
-from engine.storage import Storage
+from engine.storage import Storage, Tx
 from engine.views import schedules as schedules_view
 from engine.views.schedules import KEY_PREFIX, SCHEDULES, SUBMIT_KIND, ScheduleRow, ScheduleView
 from engine.wakes import AlarmClock, CancelResult, CatchUp, Occurrence, SeriesState, Wake, external
@@ -33,8 +35,10 @@ MOST_PREVIEWED = 1_000
 class Submit(Protocol):
     """How a work order is submitted."""
 
-    def __call__(self, spec: WorkOrderSpec, actor: Actor, *, key: str | None = None) -> Awaitable[object]:
-        """Submit it under a key."""
+    def __call__(
+        self, create: Callable[..., str | None], spec: WorkOrderSpec, actor: Actor, key: str | None
+    ) -> Awaitable[object]:
+        """Plan and seal it, then have ``create`` save it under a key in one transaction."""
         ...
 
 
@@ -215,13 +219,22 @@ class Schedules:
     async def _fire(self, wake: Wake) -> None:
         """Submit the work order of an occurrence, as often as it takes: its key makes it one.
 
-        An occurrence that failed while its schedule was cancelled comes back here, and submits nothing any more.
+        A schedule that is cancelled meanwhile submits nothing any more, not even what is planned already.
         """
         assert wake.due_at is not None
         if wake.series is not None and (await self.show(wake.series)).row.state is SeriesState.CANCELLED:
             return
         key = f"{KEY_PREFIX}{wake.series or wake.id}:{format_instant(wake.due_at)}"
-        await self._submit(work_order_from_json(wake.intent["work_order"]), wake.created_by, key=key)
+        order = work_order_from_json(wake.intent["work_order"])
+        await self._submit(partial(self._create_unless_cancelled, wake.series), order, wake.created_by, key)
+
+    def _create_unless_cancelled(
+        self, series_id: str | None, tx: Tx, *arguments: Any, now: Instant
+    ) -> str | None:
+        series = None if series_id is None else self._wakes.series_in(tx, series_id)
+        if series is not None and series.state is SeriesState.CANCELLED:
+            return None
+        return create_work_order(tx, *arguments, now=now)
 
 
 def _require_rule(cron: str | None, zone: str | None, every: str | None) -> None:

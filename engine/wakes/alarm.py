@@ -311,6 +311,10 @@ class AlarmClock:
         """One series."""
         return await self._store.read(self._store.series.get, series_id)
 
+    def series_in(self, tx: Transaction, series_id: str) -> Series | None:
+        """One series as it is in a transaction of the caller's own (with a store that shares its database)."""
+        return self._store.series.get(tx, series_id)
+
     async def list_series(
         self,
         workspace: str | None = None,

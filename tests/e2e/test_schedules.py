@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +72,7 @@ async def test_an_occurrence_that_is_tried_again_makes_no_second_work_order(
 ) -> None:
     """It was submitted, and its process died before that was noted: the key of the occurrence makes it one."""
     await engine.schedules.add(work_order(), actor, every="1d")
-    real = engine.submit
+    real = engine.schedules._submit
 
     async def submit_and_die(*given: Any, **named: Any) -> None:
         await real(*given, **named)
@@ -110,6 +111,32 @@ async def test_an_occurrence_that_failed_while_its_schedule_was_cancelled_submit
         await firing
     engine.schedules._submit = real
     await until(engine, clock, clock.now() + 2 * HOUR, 10 * MINUTE)
+    assert await submitted(engine) == []
+
+
+async def test_a_schedule_that_is_cancelled_while_its_work_order_is_sealed_makes_none(
+    engine: Engine,
+    clock: ManualClock,
+    actor: Actor,
+    work_order: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """E-27: whether it is still wanted is looked at in the transaction that would save it."""
+    row = await engine.schedules.add(work_order(), actor, every="1h")
+    real, begun, cancelled = engine._planner.plan, threading.Event(), threading.Event()
+
+    def plan_late(*given: Any, **named: Any) -> Any:
+        begun.set()
+        assert cancelled.wait(10)
+        return real(*given, **named)
+
+    monkeypatch.setattr(engine._planner, "plan", plan_late)
+    clock.advance(HOUR)
+    firing = asyncio.create_task(engine.reconcile_once())
+    assert await asyncio.to_thread(begun.wait, 10)
+    await engine.schedules.cancel(row.id, actor, reason="no more")
+    cancelled.set()
+    await firing
     assert await submitted(engine) == []
 
 
