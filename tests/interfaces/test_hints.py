@@ -82,3 +82,20 @@ def test_what_wants_a_reason_is_said_beside_what_is_possible(name: str) -> None:
     needed = any("--reason" in one.opts and one.required for one in COMMANDS.commands[name].params)
     known = name in WITH_REASON | {"reject", "reconcile", "stop", "acknowledge-restore"}
     assert known or not needed
+
+
+def documented() -> Iterator[str]:
+    """What stands as a command in the README and the manual."""
+    pages = [ROOT.parent / "README.md", *sorted((ROOT.parent / "resources" / "docs").glob("*.md"))]
+    for page in pages:
+        for found in re.finditer(
+            r"(?:`|^)praxis ([a-z][^`\n]*)(?:`|$)", page.read_text("utf-8"), re.MULTILINE
+        ):
+            yield found[1]
+
+
+@pytest.mark.parametrize("said", sorted(set(documented())))
+def test_a_command_in_the_manual_exists_with_its_options(said: str) -> None:
+    command, rest = find(shlex.split(said))
+    options = {name for one in command.params for name in one.opts}
+    assert {word for word in rest if word.startswith("--")} <= options
