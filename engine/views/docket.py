@@ -18,7 +18,7 @@ from engine.scheduling.gates import engine_holds
 from engine.scheduling.wakeups import TASK_WAKE_UP
 from engine.states import HoldKind, Purpose
 from engine.storage import Rx
-from engine.views.schedules import SUBMIT_KIND, rule_words
+from engine.views.schedules import rule_words
 from engine.wakes import CatchUp, WakeState
 from engine.wakes.cleaning import CLEAN_UP_KIND
 from engine.wakes.recurrence import rule_from_json
@@ -62,8 +62,8 @@ class DueItem:
     """A wake that fired late, or that would fire. ``missed`` are the occurrences beside it that it stands for.
 
     ``due_at`` is its time, or the deadline of a watch or an approval of which its session will be told.
-    ``number`` and ``title`` are of the work order that waits for it, or that its schedule submits. Of a series,
-    ``catch_up`` says what becomes of what was missed.
+    ``number`` and ``title`` are of the work order that waits for it or that its schedule submits, or the title of a
+    follow-up. Of a series, ``catch_up`` says what becomes of what was missed.
     """
 
     wake_id: str
@@ -307,11 +307,10 @@ def _since(rx: Rx, quiet: _Quiet, limit: int) -> tuple[tuple[LapsedItem, ...], t
 
 
 def _title(row: sqlite3.Row) -> str:
-    """The title of the work order that a schedule submits; "" for other wakes."""
-    if row["kind"] != SUBMIT_KIND:
-        return ""
+    """What a wake says of itself: the title of a schedule's work order or of a follow-up; "" for other wakes."""
     intent = json.loads(row["intent"])
-    return str(intent["work_order"]["title"]) if isinstance(intent, dict) and "work_order" in intent else ""
+    title = intent.get("title") if isinstance(intent, dict) else None
+    return title if isinstance(title, str) else ""
 
 
 def _missed(text: str, due_at: Instant, now: Instant) -> int:

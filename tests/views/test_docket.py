@@ -163,6 +163,17 @@ async def test_sleep_is_a_quiet_time_too(
         assert [item.late_ms for item in docket.late] == [7 * HOUR]
 
 
+async def test_a_follow_up_is_named_by_its_title(folder: Path, clock: ManualClock, agent: Actor) -> None:
+    async with opened(folder, clock) as engine:
+        booked = {"message": "Look at the run again", "when": "+1h"}
+        await engine.followups.use_tool("schedule_followup", booked, agent, session="main", call_id="1")
+        await engine.reconcile_once()
+        clock.step_wall(2 * HOUR)
+        await engine.reconcile_once()
+        docket = await engine.docket()
+        assert [item.title for item in docket.would_fire] == ["Look at the run again"]
+
+
 async def test_by_a_distrusted_clock_it_lists_what_would_fire(
     folder: Path, clock: ManualClock, actor: Actor, work_order: Callable[..., Any]
 ) -> None:
