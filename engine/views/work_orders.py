@@ -126,8 +126,8 @@ def work_order_id(rx: Rx, name: str) -> str:
     if row is None and match is not None and int(match.group(1)) <= _numbers_given_out(rx):
         raise NotFound(
             f"WO-{int(match.group(1))} is not there any more.",
-            means="It had ended, and retention has removed it; what it used stays counted in the budgets.",
-            do="The journal says when, for as long as it is kept. A backup from before that has it.",
+            means="Retention has removed it after its end, or a restore brought back data from before it was made.",
+            do="A backup from its time has it; after a restore, so has what that set aside: praxis backups",
         )
     if row is None:
         raise NotFound(f"There is no work order {name}.", do="Look at the list; names are like WO-118.")

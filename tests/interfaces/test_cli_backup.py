@@ -171,3 +171,16 @@ def test_copies_elsewhere_are_listed_with_their_place(
     said = praxis("backups").out
     assert str(places[0]) in said
     assert f"\n{own.name}" in said
+
+
+def test_what_a_restore_took_away_is_not_blamed_on_retention_alone(
+    praxis: Praxis, order_file: Any, folder: Path
+) -> None:
+    praxis("submit", order_file())
+    name = Path(praxis("backup", "--only-copy", "--json").json["path"]).name
+    praxis("submit", order_file(title="Later"))
+    praxis("restore", name, "--confirm", folder.name, "--reason", "drill")
+    ran = praxis("show", "WO-2", ok=False)
+    assert ran.code == 3
+    assert "WO-2 is not there any more" in ran.err
+    assert "a restore brought back data from before it was made" in ran.err

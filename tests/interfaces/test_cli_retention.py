@@ -54,7 +54,7 @@ def test_a_run_says_what_went_and_what_stays(praxis: Praxis, folder: Path) -> No
     assert "signed checkpoints stand for them" in praxis("journal", "verify").out
     gone = praxis("show", "WO-1", ok=False)
     assert gone.code == 3
-    assert "retention has removed it" in gone.err
+    assert "Retention has removed it" in gone.err
     assert "There is no work order WO-9" in praxis("show", "WO-9", ok=False).err
     assert praxis("show", "WO-2", "--json").json
     exported = praxis("journal", "export").out
