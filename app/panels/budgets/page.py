@@ -267,7 +267,11 @@ class BudgetsPage(PageView):
                 Column("When", lambda one: times.stamp(one.at), lambda one: plain_tip(times.exact(one.at))),
                 Column("Who", lambda one: actor_words(one.actor)),
                 Column("What", change_words, lambda one: plain_tip(change_words(one))),
-                Column("Reason", lambda one: one_line(one.reason), lambda one: plain_tip(one.reason)),
+                Column(
+                    "Reason",
+                    lambda one: one.reason and one_line(one.reason),
+                    lambda one: plain_tip(one.reason),
+                ),
             ],
             lambda one: str(one.sequence),
             partial(describe_change, times=times),
@@ -279,8 +283,9 @@ class BudgetsPage(PageView):
         draws: RowTable[Draw] = RowTable(
             self._draws,
             "What draws on it now",
-            (19, 13, 11, 7, 9, 10),
+            (19, 13, 11, 7, 10, 14),
             tabs,
+            rest=0,
             empty="Nothing is spent or held here now.",
         )
         draws.opened.connect(lambda: self._open_draw(draws.currentIndex().row()))
@@ -291,8 +296,9 @@ class BudgetsPage(PageView):
         past: RowTable[LimitChange] = RowTable(
             self._past,
             "Changes of its limits, newest first",
-            (18, 13, 40),
+            (18, 13, 40, 20),
             tabs,
+            rest=2,
             empty="Its limits were never changed.",
         )
         self._tables = (draws, waits, past)

@@ -48,6 +48,9 @@ from engine.views.values import EngineStatus
 
 _RESTORE_TIP = "Confirm in three steps that the time can be judged by again"
 
+_ABOVE = 8
+"""Room above a group of what a finding touched, in pixels."""
+
 RESTORE = "restore"
 """The subject that opens the steps for restoring trust."""
 
@@ -226,10 +229,6 @@ class ClockPage(PageView):
         area.setAccessibleName("What it touched")
         self._detail = frame("window", area)
         self._detail_lines: QVBoxLayout = column(self._detail, margins=(18, 14, 18, 14), gap=6)
-        self._detail_lines.addWidget(
-            label("Choose a finding to see both its readings and what it touched.", muted=True, wrap=True)
-        )
-        self._detail_lines.addStretch(1)
         area.setWidget(self._detail)
         return area
 
@@ -348,6 +347,7 @@ class ClockPage(PageView):
         )
         for title, rows, none in groups:
             self._add_group(title, rows, none)
+        lines.addSpacing(_ABOVE)
         lines.addWidget(SectionLabel("In the journal around it", self._detail))
         for entry in touched.journal:
             text = f"{entry.sequence}  {times.stamp(entry.at, seconds=True)}  {entry.kind}"
@@ -373,6 +373,7 @@ class ClockPage(PageView):
 
     def _add_group(self, title: str, rows: Sequence[TouchedRow], none: str) -> None:
         lines = self._detail_lines
+        lines.addSpacing(_ABOVE)
         lines.addWidget(SectionLabel(title, self._detail))
         if not rows:
             lines.addWidget(label(none, muted=True, parent=self._detail))

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 from shiboken6 import isValid
 
@@ -105,7 +106,7 @@ class ChangesView(QWidget):
             lines.addWidget(notice)
         self._split = QSplitter(Qt.Orientation.Vertical, self)
         self._table: RowTable[ChangeRow] = RowTable(
-            self._model, "Changed paths of the workspace", (13, 44, 24), self._split
+            self._model, "Changed paths of the workspace", (15, 30, 25, 25), self._split, rest=1
         )
         self._table.setItemDelegateForColumn(0, BadgeDelegate(self._look_at, self._table))
         self._table.chosen.connect(self._on_chosen)
@@ -165,6 +166,7 @@ class ChangesView(QWidget):
             self._model.replace(rows, complete=True)
         self._split.setVisible(bool(rows))
         self._room.setVisible(not rows)
+        self._choose_first()
 
     def show_nothing(self, running: bool) -> None:
         """Say that nothing is known: it still runs, or its record cannot be read."""
@@ -184,6 +186,15 @@ class ChangesView(QWidget):
         self._split.hide()
         self._room.hide()
         self._none.show()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Compare the first file now that somebody looks."""
+        super().showEvent(event)
+        self._choose_first()
+
+    def _choose_first(self) -> None:
+        if self.isVisible() and self._rows and not self._table.currentIndex().isValid():
+            self._table.choose(0)
 
     def _on_chosen(self, place: int) -> None:
         if place < 0:

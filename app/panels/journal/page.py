@@ -325,6 +325,7 @@ class JournalView(PageView):
         if chosen is None:
             self._what.setText("No row chosen")
             self._detail.setPlainText("")
+            self._detail.setPlaceholderText("")
             return
         self._what.setText(f"Row {number(chosen.sequence)}")
         add_facts(
@@ -337,7 +338,8 @@ class JournalView(PageView):
                 Fact("Epoch", number(chosen.epoch)),
             ),
         )
-        self._detail.setPlainText(detail_text(chosen.detail))
+        self._detail.setPlaceholderText("Nothing more was recorded with it.")
+        self._detail.setPlainText(detail_text(chosen.detail) if chosen.detail else "")
 
     def _chosen(self) -> JournalRow | None:
         place = self._table.currentIndex().row()

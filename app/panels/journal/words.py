@@ -13,7 +13,7 @@ from engine.actors import ActorKind
 from engine.instants import format_instant
 from engine.views.values import JournalRow
 
-_TELLING = ("outcome", "verdict", "state", "kind", "purpose", "title", "reason", "survivors")
+_TELLING = ("outcome", "verdict", "state", "kind", "purpose", "title", "reason", "error", "survivors")
 """Detail fields that are shown with the row, in this order; the rest is in the details."""
 
 _HOUR = 3_600_000

@@ -53,7 +53,9 @@ class CellDelegate(QStyledItemDelegate):
 
 
 class RowTable(QTableView, Generic[Row]):
-    """``widths`` are in average letters, the last column takes the rest. ``empty`` is said where there are no rows.
+    """``widths`` are in average letters; the column ``rest``, by default the last, takes what is left.
+
+    ``empty`` is said where there are no rows.
 
     ``chosen`` tells the number of the row that became current, -1 for none; ``opened`` that one wants to go on
     to it (Enter, double click).
@@ -69,6 +71,7 @@ class RowTable(QTableView, Generic[Row]):
         widths: Sequence[int],
         parent: QWidget | None = None,
         *,
+        rest: int | None = None,
         empty: str = "",
     ) -> None:
         super().__init__(parent)
@@ -90,12 +93,14 @@ class RowTable(QTableView, Generic[Row]):
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setStretchLastSection(True)
+        header.setStretchLastSection(rest is None)
         header.setHighlightSections(False)
         self._fit_rows()
         unit = self.fontMetrics().averageCharWidth()
         for at, width in enumerate(widths):
             self.setColumnWidth(at, unit * width)
+        if rest is not None:
+            header.setSectionResizeMode(rest, QHeaderView.ResizeMode.Stretch)
         self.doubleClicked.connect(self._double_clicked)
         look = theme()
         if look is not None:

@@ -97,7 +97,7 @@ class UnknownPage(PageView):
             "unknown split",
             self._build_list,
             self._build_right,
-            (280, 832),
+            (340, 772),
             self,
         )
         outer.addWidget(split)
