@@ -17,6 +17,7 @@ from app.shell.geometry import DEFAULT_SIZE
 from app.shell.window import MainWindow
 from engine.control.decisions import Finding
 from engine.control.holds import WHOLE_ENGINE, Node
+from engine.control.proofs import Proof
 from engine.interfaces.scratch import create_scratch_workspace
 from engine.states import AttemptState, NodeKind
 from engine.views.values import AttemptRow, InboxRow, WorkOrderStory
@@ -164,6 +165,7 @@ class _Tour:
             Finding.DID_NOT,
             self._person,
             reason="count.txt stops far from 120.",
+            proof=[Proof("count.txt", text="Its last line is far from 120.")],
         )
         return await self._order("Passes")
 

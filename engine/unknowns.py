@@ -73,7 +73,10 @@ class Unknowns:
         active_ms: int | None = None,
         proof: Sequence[Proof] = (),
     ) -> AttemptRow:
-        """End an UNKNOWN by a recorded decision; what is shown as ``proof`` is kept first, and named in it."""
+        """End an UNKNOWN by a recorded decision; what is shown as ``proof`` is kept first, and named in it.
+
+        Only a note that it is still unknown may come without.
+        """
         self._authorize(actor, "reconcile")
         kept = await asyncio.to_thread(keep_proofs, proof, self._blobs)
         await self._write(decisions.reconcile, attempt_id, finding, actor, reason, cost, active_ms, kept)

@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 
 from engine.actors import Actor, ActorKind
 from engine.clock import ManualClock
+from engine.control import decisions
+from engine.control.decisions import Finding
+from engine.control.proofs import KeptProof, Proof
 from engine.dispatch import approvals, budgets
 from engine.dispatch.admission import Admission, admit
 from engine.dispatch.approvals import Sealed
@@ -28,6 +31,10 @@ T = TypeVar("T")
 PERSON = Actor(ActorKind.PERSON, "ada")
 AGENT = Actor(ActorKind.AGENT, "codex-1")
 LEASE = 60_000
+SEEN = (Proof("note", text="I looked, and it is so."),)
+"""What a person shows who ends an UNKNOWN."""
+
+KEPT = (KeptProof("note", "5ee0" * 16, 24),)
 ROOT = BudgetLimits(1_000, 86_400_000, 100, 7_200_000)
 
 
@@ -110,6 +117,17 @@ class Ledger:
 
     async def admit(self, claim: Claim, seal: str = "s" * 64) -> Admission:
         return await self.write(admit, claim.id, "w", self.epoch, seal)
+
+    async def reconcile(
+        self,
+        attempt: str,
+        finding: Finding,
+        reason: str = "looked",
+        cost: int | None = None,
+        active_ms: int | None = None,
+    ) -> None:
+        """A person says what became of an UNKNOWN, with a proof."""
+        await self.write(decisions.reconcile, attempt, finding, PERSON, reason, cost, active_ms, KEPT)
 
     async def start(self, admission: Admission) -> str:
         """Deliver, acknowledge and start an admitted attempt; returns the delivery's id."""

@@ -15,7 +15,7 @@ from engine.dispatch.approvals import LONGEST_REASON, Sealed, require_reason
 from engine.dispatch.budgets import move_exposure
 from engine.dispatch.delivery import attempt_row
 from engine.dispatch.work_orders import create_work_order, spec_of, work_order_row
-from engine.errors import WrongState
+from engine.errors import InvalidValue, WrongState
 from engine.ids import new_id
 from engine.instants import Instant
 from engine.scheduling.tasks import move_task
@@ -49,6 +49,10 @@ class Finding(StrEnum):
     TOOK_EFFECT = "took_effect"
     DID_NOT = "did_not"
     STILL_UNKNOWN = "still_unknown"
+
+
+ENDING = frozenset({Finding.TOOK_EFFECT, Finding.DID_NOT})
+"""The findings that end an UNKNOWN; each needs proof."""
 
 
 _PROVES_NOTHING = "A validation that gave no result proves nothing about the work."
@@ -191,9 +195,11 @@ def reconcile(
 
     TOOK_EFFECT: the attempt counts as executed with the given actual use and goes on to validation. DID_NOT: its
     exposure is released and the task is READY behind a new approval. STILL_UNKNOWN: a note; nothing moves.
-    ``proof`` names kept blobs; the decision and the journal refer to them and to the evidence by digest.
+    ``proof`` names kept blobs; the decision and the journal refer to them and to the evidence by digest. Raises
+    `InvalidValue` if a finding that ends the UNKNOWN comes without any.
     """
     require_reason(reason, "reconcile")
+    _require_proof(finding, proof)
     require_actual("cost", cost)
     require_actual("active_ms", active_ms)
     attempt = attempt_row(tx, attempt_id)
@@ -225,6 +231,15 @@ def reconcile(
     elif finding is Finding.DID_NOT:
         _did_not(tx, attempt, order, actor, reason, now)
     return attempt_row(tx, attempt_id)
+
+
+def _require_proof(finding: Finding, proof: Sequence[KeptProof]) -> None:
+    if finding in ENDING and not proof:
+        raise InvalidValue(
+            "To end an UNKNOWN, show what you saw.",
+            means="Nothing was decided.",
+            do="Attach a file that shows it, or write down what you looked at and what was there.",
+        )
 
 
 def exits(rx: Rx, attempt: sqlite3.Row) -> tuple[tuple[Finding, str], ...]:

@@ -14,6 +14,7 @@ LARGEST_NOTE = 1 << 20
 LARGEST_FILE = 256 << 20
 """Bytes of one file: proof is looked at by people; what is larger is named in the reason and kept elsewhere."""
 LONGEST_NAME = 200
+_UNDECIDED = "Nothing was decided."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ def _keep(proof: Proof, blobs: BlobStore) -> KeptProof:
 
 def _require_one(proof: Proof) -> None:
     if bool(proof.file) == bool(proof.text.strip()):
-        raise InvalidValue("A proof is either a note or a file.", do="Give one of the two.")
+        raise InvalidValue(
+            "A proof is either a note or a file.", means=_UNDECIDED, do="Give one of the two, and not empty."
+        )
     if len(proof.text) > LARGEST_NOTE:
         raise InvalidValue(
             f"The note is longer than {LARGEST_NOTE:,} characters.", do="Attach it as a file instead."
@@ -87,7 +90,7 @@ def require_size(path: Path) -> None:
     if size > LARGEST_FILE:
         raise InvalidValue(
             f"{path.name} has {size:,} bytes; a proof has at most {LARGEST_FILE:,}.",
-            means="Nothing was decided.",
+            means=_UNDECIDED,
             do="Attach the part that proves it, or name the place of the whole in the reason.",
         )
 

@@ -290,7 +290,8 @@ async def reconcile(
 ) -> None:
     """Decide an UNKNOWN: it took effect, it did not, or it is still unknown and this is a note.
 
-    What is shown as proof is kept as it is now, and named in the decision by its digest.
+    To end it, show what you saw: ``--saw`` in words, ``--proof`` a file. That is kept as it is now, and named in the
+    decision by its digest.
     """
     proof = shown_proofs(files or (), notes or ())
     async with session.client() as client:

@@ -17,7 +17,7 @@ from engine.backup.aftermath import acknowledge_restore
 from engine.clock import ManualClock
 from engine.clock_watch import Reading
 from engine.control.clock_trust import store_reading
-from engine.control.decisions import Finding, reconcile
+from engine.control.decisions import Finding
 from engine.control.holds import WHOLE_ENGINE, resume
 from engine.errors import (
     BackupNotGood,
@@ -165,7 +165,7 @@ async def test_e82_one_look_at_a_step_covers_no_validation_after_a_restore(house
     (unknown,) = house.restore(made.path).aftermath.unknown
     ledger = await house.reopen()
     await ledger.write(acknowledge_restore, PERSON, "looked")
-    await ledger.write(reconcile, unknown, Finding.TOOK_EFFECT, PERSON, "it is there", 5, 5)
+    await ledger.reconcile(unknown, Finding.TOOK_EFFECT, "it is there", 5, 5)
     task = await ledger.task_of(house.waiting)
     assert (task["purpose"], task["state"], task["approval_id"]) == ("VALIDATE", "READY", None)
     assert await ledger.claim(10) == ()

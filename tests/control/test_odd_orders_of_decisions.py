@@ -73,9 +73,7 @@ async def test_a_person_can_judge_what_left_no_evidence(ledger: Ledger) -> None:
     await ledger.start(admission)
     await ledger.take_over()
     assert await ledger.write(settle_abandoned_attempts, ledger.epoch) == (admission.attempt_id,)
-    await ledger.write(
-        decisions.reconcile, admission.attempt_id, Finding.TOOK_EFFECT, PERSON, "it is all there", 7
-    )
+    await ledger.reconcile(admission.attempt_id, Finding.TOOK_EFFECT, "it is all there", 7)
     row = await ledger.write(validate_by_person, admission.attempt_id, Verdict.PASSED, PERSON, "looked")
     assert (row["outcome"], row["evidence_id"]) == ("PASSED", None)
     attempt = await ledger.one("SELECT * FROM attempt")
@@ -99,7 +97,7 @@ async def test_a_task_that_is_unknown_is_not_cancelled(ledger: Ledger) -> None:
     task = await ledger.task_of(order)
     with pytest.raises(WrongState, match="UNKNOWN"):
         await ledger.write(cancel, Node(NodeKind.TASK, task["id"]), PERSON, "away with it")
-    await ledger.write(decisions.reconcile, attempt, Finding.DID_NOT, PERSON, "nothing there")
+    await ledger.reconcile(attempt, Finding.DID_NOT, "nothing there")
     assert (await ledger.task_of(order))["state"] == "READY"
 
 

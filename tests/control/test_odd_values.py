@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.clock import ManualClock
-from engine.control.decisions import Finding, reconcile
+from engine.control.decisions import Finding
 from engine.control.holds import WHOLE_ENGINE, place_hold
 from engine.errors import InvalidValue
 from engine.states import HoldKind, Outcome
@@ -35,8 +35,6 @@ async def test_an_actual_use_that_is_no_amount_is_refused(ledger: Ledger, odd: o
     attempt = await ledger.run(order, Outcome.UNKNOWN)
     for cost, active_ms in ((odd, None), (None, odd)):
         with pytest.raises(InvalidValue, match="whole number"):
-            await ledger.write(
-                reconcile, attempt, Finding.TOOK_EFFECT, PERSON, "it is there", cost, active_ms
-            )
+            await ledger.reconcile(attempt, Finding.TOOK_EFFECT, "it is there", cost, active_ms)
     assert (await ledger.one("SELECT state FROM attempt"))["state"] == "UNKNOWN"
     assert await ledger.all("SELECT id FROM decision") == []

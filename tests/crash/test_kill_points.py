@@ -35,6 +35,7 @@ from engine.engine import Engine
 from engine.states import AttemptState, Purpose, WorkOrderState
 from engine.storage import Rx
 from tests.crash.child import KILL, PERSON, drive
+from tests.ledger import SEEN
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,6 +148,7 @@ async def finish(folder: Path, *, ran: bool) -> None:
                     Finding.TOOK_EFFECT if took_effect else Finding.DID_NOT,
                     PERSON,
                     reason="Looked at the counter file.",
+                    proof=SEEN,
                 )
         assert (await engine.verify_journal()).sound
         assert await engine._storage.read(_books) == []

@@ -19,6 +19,7 @@ from engine.states import AttemptState, WorkOrderState
 from engine.storage import Rx
 from tests.crash.child import PERSON, drive, spec
 from tests.crash.test_kill_points import ROOT, _books, finish, lines
+from tests.ledger import SEEN
 
 SECONDS = 30
 
@@ -90,7 +91,7 @@ async def test_b052_killed_while_a_command_runs(folder: Path, workspace: Path) -
         assert await engine.approvals.inbox() == ()
         assert await engine.work_once() == 0
         await engine.unknowns.reconcile(
-            lost.id, Finding.DID_NOT, PERSON, reason="It had done half and was undone."
+            lost.id, Finding.DID_NOT, PERSON, reason="It had done half and was undone.", proof=SEEN
         )
         await engine.reconcile_once()
         assert len(await engine.approvals.inbox()) == 1, "it needs a new approval"

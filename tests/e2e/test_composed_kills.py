@@ -29,6 +29,7 @@ from engine.storage import Rx
 from engine.workspace.repository import find_git
 from tests.crash.child import PERSON
 from tests.e2e.support import step
+from tests.ledger import SEEN
 
 ROOT = Path(__file__).parents[2]
 BEFORE, AFTER = "before_commit", "after_commit"
@@ -128,7 +129,7 @@ async def decide_unknown(engine: Engine, repository: Path) -> None:
         assert await engine.work_once() == 0, "nothing runs before a person has decided (E-51)"
         happened = lost.purpose is not Purpose.VALIDATE and ran(repository, lost.purpose.lower()) > 0
         finding = Finding.TOOK_EFFECT if happened else Finding.DID_NOT
-        await engine.unknowns.reconcile(lost.id, finding, PERSON, reason="Looked at reports/ran.")
+        await engine.unknowns.reconcile(lost.id, finding, PERSON, reason="Looked at reports/ran.", proof=SEEN)
 
 
 def essence(rx: Rx) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from engine.states import AttemptState, NodeKind, WorkOrderState
 from engine.storage import Tx
 from engine.work_order import CommandSpec, WorkOrderSpec
 from tests.conftest import python_command
+from tests.ledger import SEEN
 
 
 @pytest.fixture
@@ -132,7 +133,9 @@ async def test_a_time_limit_is_unknown_until_a_person_decides(
     assert await engine.approvals.inbox() == ()
     status = await engine.status()
     assert (status.unknown, status.running) == (1, 0)
-    await engine.unknowns.reconcile(attempt.id, Finding.DID_NOT, actor, reason="nothing was written")
+    await engine.unknowns.reconcile(
+        attempt.id, Finding.DID_NOT, actor, reason="nothing was written", proof=SEEN
+    )
     await has_pending(engine)
 
 

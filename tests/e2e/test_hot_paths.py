@@ -16,6 +16,7 @@ from engine.control.holds import Node
 from engine.states import AttemptState, NodeKind
 from engine.storage import Tx
 from tests.e2e.support import AGENT, PERSON, manual, spec, step
+from tests.ledger import SEEN
 
 THAT_GROW = (
     "journal|work_order|task|approval|claim|attempt|delivery|exposure|validation|evidence|handoff|wake|hold"
@@ -54,7 +55,7 @@ async def test_e17_nothing_that_happens_to_a_work_order_reads_a_table_from_end_t
         await engine.accept(passes.id, PERSON, "read")
         await engine.reject_work(fails.id, PERSON, "no")
         (lost,) = await engine.attempts(states=(AttemptState.UNKNOWN,))
-        await engine.unknowns.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="looked")
+        await engine.unknowns.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="looked", proof=SEEN)
         await engine.cancel(Node(NodeKind.WORK_ORDER, killed.id), PERSON, reason="enough")
         await step(engine)
     finally:

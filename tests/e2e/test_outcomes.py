@@ -34,6 +34,7 @@ from engine.work_order import ValidationSpec
 from engine.workspace.manifest import EntryKind
 from tests.conftest import python_command
 from tests.e2e.support import AGENT, PERSON, approve_all, manual, spec, step, until
+from tests.ledger import SEEN
 
 ROOT = Path(__file__).parents[2]
 MARKER_SECONDS = 1.2
@@ -379,7 +380,7 @@ async def test_a_second_attempt_is_compared_with_the_first(engine: Engine, works
         "import pathlib, time; p = pathlib.Path('half'); time.sleep(0 if p.exists() else (p.touch(), 60)[1])"
     )
     attempt = await run(engine, workspace, code, time_limit_ms=700)
-    await engine.unknowns.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="only half")
+    await engine.unknowns.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="only half", proof=SEEN)
     await step(engine)
     second = next(one for one in await engine.attempts() if one.id != attempt.id)
     assert second.outcome is Outcome.SUCCEEDED
@@ -464,8 +465,8 @@ async def test_the_exits_that_are_closed_say_why(engine: Engine, workspace: Path
     assert "proves nothing" in closed[Finding.TOOK_EFFECT]
     assert closed[Finding.DID_NOT] == closed[Finding.STILL_UNKNOWN] == ""
     with pytest.raises(WrongState, match="proves nothing"):
-        await engine.unknowns.reconcile(lost.id, Finding.TOOK_EFFECT, PERSON, reason="x")
-    await engine.unknowns.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="x")
+        await engine.unknowns.reconcile(lost.id, Finding.TOOK_EFFECT, PERSON, reason="x", proof=SEEN)
+    await engine.unknowns.reconcile(lost.id, Finding.DID_NOT, PERSON, reason="x", proof=SEEN)
     view = await engine.unknowns.case(lost.id)
     assert all(one.why_not for one in view.exits)
     assert view.attempt.decided_by == "ada"

@@ -77,6 +77,8 @@ def test_a_proof_that_cannot_be_kept_decides_nothing(
         (["--proof", str(tmp_path / "pipe")], 2, "is no file"),
         (["--proof", str(tmp_path / "large")], 2, "large has 2,000 bytes"),
         (many, 2, "21 proofs are more than the 20"),
+        ([], 2, "show what you saw"),
+        (["--saw", " "], 2, "A proof is either a note or a file"),
     ):
         ran = praxis("reconcile", unknown, "did-not", "--reason", "r", *arguments, ok=False)
         assert (ran.code, words in ran.err) == (code, True), ran.err

@@ -195,7 +195,7 @@ def test_e51_after_the_owner_was_killed_its_work_is_unknown_and_the_folder_is_fr
     assert again.pid != process.pid
     found = praxis("show", "WO-1", "--json").json
     assert found["tasks"][0]["state"] == "UNKNOWN"
-    praxis("reconcile", "WO-1/1/1", "did-not", "--reason", "looked")
+    praxis("reconcile", "WO-1/1/1", "did-not", "--reason", "looked", "--saw", "nothing")
     assert praxis("show", "WO-1", "--json").json["tasks"][0]["state"] == "READY"
 
 
@@ -215,7 +215,7 @@ def test_an_unknown_is_not_hidden_by_the_end_of_its_work_order(
     shown = praxis("show", "WO-1").out
     assert "decide: praxis reconcile WO-1/1/1 took-effect" in shown
     assert "None" not in shown
-    praxis("reconcile", "WO-1/1/1", "did-not", "--reason", "looked")
+    praxis("reconcile", "WO-1/1/1", "did-not", "--reason", "looked", "--saw", "nothing")
     assert praxis("list", "--json").json[0]["why"] == "not needed"
 
 

@@ -43,7 +43,7 @@ from engine.storage.journal import verify_journal
 from engine.validation import workflow
 from engine.validation.requesting import ask_if_missing, unasked
 from engine.work_order import BudgetLimits
-from tests.ledger import AGENT, PERSON, Ledger, observation, sealed
+from tests.ledger import AGENT, KEPT, PERSON, Ledger, observation, sealed
 from tests.properties.ledger_truth import (
     ENDED_ORDER,
     IN_FLIGHT,
@@ -394,7 +394,7 @@ class Hands:
                 Finding.STILL_UNKNOWN: True,
             }[finding]
         )
-        arguments = attempt["id"], finding, PERSON, "looked", cost, active_ms
+        arguments = attempt["id"], finding, PERSON, "looked", cost, active_ms, KEPT
         self.may(decisions.reconcile, *arguments, works=works)
 
     def place_hold(self, node: Node, word: HoldKind) -> None:

@@ -22,10 +22,11 @@ from engine.control import decisions
 from engine.control.cancel import cancel
 from engine.control.decisions import Finding
 from engine.control.holds import Node, place_hold, resume
+from engine.control.proofs import keep_proofs
 from engine.errors import PraxisError
 from engine.retention.settings import DAY_MS
 from engine.states import HoldKind, NodeKind, Outcome
-from tests.ledger import PERSON, sealed, spec
+from tests.ledger import PERSON, SEEN, sealed, spec
 from tests.retention.conftest import SETTINGS, Attic, assert_whole
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
@@ -110,7 +111,8 @@ class World:
         rows = await self.attic.ledger.all("SELECT id FROM attempt WHERE state = 'UNKNOWN' ORDER BY id")
         if rows:
             attempt = rows[which % len(rows)]["id"]
-            await self._try(decisions.reconcile, attempt, Finding.DID_NOT, PERSON, "seen", None, None, ())
+            kept = keep_proofs(SEEN, self.attic.blobs)
+            await self._try(decisions.reconcile, attempt, Finding.DID_NOT, PERSON, "seen", None, None, kept)
 
     async def age(self, days: int) -> None:
         self.attic.age(days)

@@ -40,6 +40,7 @@ from engine.wakes import CatchUp
 from engine.work_order import BudgetLimits, CorrectionRule, ValidatedBy, ValidationSpec, WorkOrderSpec
 from tests.conftest import python_command
 from tests.e2e.support import AGENT, PERSON, manual, spec, step
+from tests.ledger import SEEN
 
 ROOT = Path(__file__).parents[2]
 SLOW = python_command("import time; time.sleep(60)", time_limit_ms=50)
@@ -368,7 +369,9 @@ def test_with_the_decision_the_way_is_open(lost: Callable[[str], Path], stage: s
         try:
             (attempt,) = [one for one in await engine.attempts() if one.state == "UNKNOWN"]
             count = len(await engine.attempts())
-            await engine.unknowns.reconcile(attempt.id, Finding.DID_NOT, PERSON, reason="nothing happened")
+            await engine.unknowns.reconcile(
+                attempt.id, Finding.DID_NOT, PERSON, reason="nothing happened", proof=SEEN
+            )
             await engine.reconcile_once()
             assert len(await engine.attempts()) == count, "the decision itself starts nothing"
             (waiting,) = await engine.approvals.inbox()

@@ -13,6 +13,7 @@ from engine.control import decisions
 from engine.control.cancel import cancel
 from engine.control.decisions import Finding
 from engine.control.holds import Node, place_hold, resume
+from engine.control.proofs import keep_proofs
 from engine.errors import ClockDistrusted, InvalidValue, Unauthorized, WrongState
 from engine.execution.record import lock_lane
 from engine.retention import RetentionSettings
@@ -23,7 +24,7 @@ from engine.states import HoldKind, NodeKind, Outcome
 from engine.storage import Rx, Tx
 from engine.views.receipt import receipt
 from engine.work_order import BudgetLimits
-from tests.ledger import AGENT, PERSON, sealed, spec
+from tests.ledger import AGENT, PERSON, SEEN, sealed, spec
 from tests.retention.conftest import SETTINGS, Attic, assert_sums, assert_whole
 
 
@@ -226,7 +227,14 @@ async def test_e84_a_decided_unknown_may_go(attic: Attic) -> None:
     order = await unknown(attic)
     attempt = await attic.ledger.one("SELECT id FROM attempt WHERE work_order_id = ?", order)
     await attic.ledger.write(
-        decisions.reconcile, attempt["id"], Finding.DID_NOT, PERSON, "the log shows it", None, None, ()
+        decisions.reconcile,
+        attempt["id"],
+        Finding.DID_NOT,
+        PERSON,
+        "the log shows it",
+        None,
+        None,
+        keep_proofs(SEEN, attic.blobs),
     )
     attic.age(400)
     assert (await attic.run()).orders == 1

@@ -87,7 +87,7 @@ async def test_what_a_person_said_took_effect_is_handed_over(ledger: Ledger) -> 
     order = await ledger.submit()
     attempt = await ledger.run(order, Outcome.UNKNOWN)
     assert await handoffs(ledger, order) == []
-    await ledger.write(decisions.reconcile, attempt, Finding.TOOK_EFFECT, PERSON, "the file is there")
+    await ledger.reconcile(attempt, Finding.TOOK_EFFECT, "the file is there")
     assert await handoffs(ledger, order) == [("IMPLEMENT", "VALIDATE", True)]
 
 

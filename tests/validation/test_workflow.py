@@ -230,24 +230,26 @@ async def test_unknown_freezes_and_only_a_person_ends_it(ledger: Ledger) -> None
     with pytest.raises(WrongState):
         await ledger.ask(order)
     with pytest.raises(InvalidValue):
-        await ledger.write(decisions.reconcile, attempt, Finding.DID_NOT, PERSON, "")
+        await ledger.reconcile(attempt, Finding.DID_NOT, "")
+    for finding in (Finding.TOOK_EFFECT, Finding.DID_NOT):
+        with pytest.raises(InvalidValue, match="show what you saw"):
+            await ledger.write(decisions.reconcile, attempt, finding, PERSON, "I am sure")
+    assert await ledger.all("SELECT id FROM decision") == []
     await ledger.write(decisions.reconcile, attempt, Finding.STILL_UNKNOWN, PERSON, "asked Bob")
     assert (await ledger.task_of(order))["state"] == "UNKNOWN"
-    await ledger.write(decisions.reconcile, attempt, Finding.DID_NOT, PERSON, "no file was written")
+    await ledger.reconcile(attempt, Finding.DID_NOT, "no file was written")
     assert (await ledger.task_of(order))["state"] == "READY"
     assert await _budgets(ledger) == {(0, 0, 0, 0, 0)}
     assert await ledger.claim() == ()
     with pytest.raises(WrongState):
-        await ledger.write(decisions.reconcile, attempt, Finding.DID_NOT, PERSON, "again")
+        await ledger.reconcile(attempt, Finding.DID_NOT, "again")
 
 
 async def test_took_effect_goes_on_to_validation(ledger: Ledger) -> None:
     """E-72: with the use that the person found out."""
     order = await ledger.submit()
     attempt = await ledger.run(order, Outcome.UNKNOWN, reported_cost=None)
-    await ledger.write(
-        decisions.reconcile, attempt, Finding.TOOK_EFFECT, PERSON, "the branch is there", 9, 800
-    )
+    await ledger.reconcile(attempt, Finding.TOOK_EFFECT, "the branch is there", 9, 800)
     assert (await ledger.task_of(order))["purpose"] == "VALIDATE"
     await ledger.ask(order)
     await ledger.run(order)
@@ -286,7 +288,7 @@ async def test_cancel_of_what_runs_waits_for_its_end(ledger: Ledger) -> None:
     await ledger.write(conclude_execution, delivery, "w", ledger.epoch, seen)
     assert (await _order(ledger, order))["state"] == "CANCELLED"
     assert (await ledger.task_of(order))["state"] == "UNKNOWN"
-    await ledger.write(decisions.reconcile, admission.attempt_id, Finding.DID_NOT, PERSON, "looked")
+    await ledger.reconcile(admission.attempt_id, Finding.DID_NOT, "looked")
     assert (await ledger.task_of(order))["state"] == "CANCELLED"
 
 

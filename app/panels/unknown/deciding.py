@@ -26,7 +26,7 @@ from app.widgets import (
     row,
     set_role,
 )
-from engine.control.decisions import Finding
+from engine.control.decisions import ENDING, Finding
 from engine.control.proofs import MOST_PROOFS, Proof
 from engine.durations import format_duration, parse_duration, size_text
 from engine.errors import InvalidValue
@@ -79,7 +79,7 @@ class ExitDialog(Question):
         super().__init__(parent, f"{_TITLES[finding]}: {name}", _means(view, finding))
         self.setMinimumWidth(520)
         self._view, self._finding = view, finding
-        self._needs_proof = finding is not Finding.STILL_UNKNOWN
+        self._needs_proof = finding in ENDING
         self._cost: QLineEdit | None = None
         self._time: QLineEdit | None = None
         if finding is Finding.TOOK_EFFECT:

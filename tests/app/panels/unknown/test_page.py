@@ -11,6 +11,7 @@ from app.panels.unknown.deciding import ExitDialog
 from engine.control.decisions import Finding
 from engine.states import AttemptState, TaskState
 from tests.app.test_accessibility import controls_of, name_of
+from tests.ledger import SEEN
 
 
 def dialog() -> ExitDialog | None:
@@ -143,7 +144,7 @@ async def test_nothing_unknown_says_so_and_a_decided_one_can_still_be_shown(
     attempt = await unknown()
     await until(lambda: page._model.rowCount() == 1)
     await console.engine.unknowns.reconcile(
-        attempt, Finding.DID_NOT, console.session.actor, reason="nothing there"
+        attempt, Finding.DID_NOT, console.session.actor, reason="nothing there", proof=SEEN
     )
     await until(lambda: page._model.rowCount() == 0 and not page.case.view.is_open)
     page.show_subject(attempt)
