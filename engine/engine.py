@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -328,7 +329,8 @@ class Engine:
 
     async def submit(self, spec: WorkOrderSpec, actor: Actor, *, key: str | None = None) -> WorkOrderRow:
         """Plan, seal and save a work order, with the request for its approval in the inbox."""
-        row = await self.work_order_row(await self._submit(create_work_order, spec, actor, key))
+        create = partial(create_work_order, limits=self.settings.request_limits)
+        row = await self.work_order_row(await self._submit(create, spec, actor, key))
         assert row is not None
         return row
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.clock_watch import DEFAULT_TOLERANCE_MS
+from engine.errors import InvalidValue
 from engine.instants import require_batch, require_duration
 from engine.work_order import BudgetLimits
 
@@ -15,13 +16,30 @@ ROOT_LIMITS = BudgetLimits(1_000, 24 * HOUR_MS, 100, 2 * HOUR_MS)
 
 
 @dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """How much one agent or script may ask for: work orders that have not ended, and new ones within an hour.
+
+    Without them a program that runs wild buries what a person has to look at. 0 means none.
+    """
+
+    open: int = 100
+    per_hour: int = 240
+
+    def __post_init__(self) -> None:
+        for name in ("open", "per_hour"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 0:
+                raise InvalidValue(f"{name} is {value!r}.", do="Give a whole number, zero or more.")
+
+
+@dataclass(frozen=True, slots=True)
 class EngineSettings:
     """How the engine is set. Durations are milliseconds; batches are rows of one transaction (E-26).
 
     ``slots`` is how many attempts may run at once, each in its own workspace. ``grace_ms`` is the time between
     asking a process to end and killing it; ``clock_tolerance_ms`` how far wall and elapsed time may
     part between two looks; ``expiry_notice_ms`` how long before its end a request for approval is noticed.
-    ``root_limits`` are given to the root scope of a new data folder.
+    ``root_limits`` are given to the root scope of a new data folder; ``request_limits`` hold for each agent and script.
     """
 
     lease_ms: int = 60_000
@@ -32,6 +50,7 @@ class EngineSettings:
     clock_tolerance_ms: int = DEFAULT_TOLERANCE_MS
     expiry_notice_ms: int = 10 * 60_000
     root_limits: BudgetLimits = ROOT_LIMITS
+    request_limits: RequestLimits = RequestLimits()
 
     def __post_init__(self) -> None:
         require_duration(self.lease_ms, "lease_ms")
