@@ -56,7 +56,7 @@ from engine.scheduling.gates import Gate, explain
 from engine.scheduling.tasks import drain_due_wakeups
 from engine.settings import DEFAULT_SETTINGS, EngineSettings
 from engine.states import AttemptState, HoldKind, Verdict, WorkOrderState
-from engine.storage import Boundary, ChangeSet, Storage, Tx, require_epoch
+from engine.storage import Boundary, ChangeSet, Storage, under_epoch
 from engine.storage.checkpoints import CheckpointKey
 from engine.storage.folder_place import default_data_folder
 from engine.storage.journal import JournalReport, verify_journal
@@ -362,7 +362,7 @@ class Engine:
     async def note_refusal(self, method: str, actor: Actor) -> None:
         """Journal that an actor tried what it has no right to; at most so many in a minute (E-90)."""
         with suppress(PraxisError):
-            await self._storage.write(_under_epoch, self.epoch, asking.note_refusal, actor, method)
+            await self._storage.write(under_epoch, self.epoch, asking.note_refusal, actor, method)
 
     async def pause(self, node: Node, actor: Actor, *, reason: str = "", key: str | None = None) -> HoldRow:
         """Start nothing new below a node until resume; what runs goes on."""
@@ -591,7 +591,7 @@ class Engine:
     async def _write(self, function: Callable[..., T], *arguments: object) -> T:
         """Run a command, unless another coordinator has taken over the folder (E-20)."""
         try:
-            return await self._storage.write(_under_epoch, self.epoch, function, *arguments, control=True)
+            return await self._storage.write(under_epoch, self.epoch, function, *arguments, control=True)
         except StaleEpoch:
             self._taken_over()
             raise
@@ -655,8 +655,3 @@ class Engine:
                 self._worker.request_stop(change.subject_id)
         if any(change.kind in _NUDGING for change in changes.changes):
             self._nudge()
-
-
-def _under_epoch(tx: Tx, epoch: int, function: Callable[..., T], *arguments: object, now: Instant) -> T:
-    require_epoch(tx, epoch)
-    return function(tx, *arguments, now=now)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from engine.actors import ENGINE, Actor
 from engine.backup.comparing import Present
 from engine.control.agents import revoke_all
-from engine.control.holds import ENGINE_NODE_ID, WHOLE_ENGINE, place_hold
+from engine.control.holds import WHOLE_ENGINE, place_hold, release
 from engine.dispatch.approvals import end_approval, require_reason
 from engine.dispatch.delivery import mark_unknown
 from engine.dispatch.grants import void_all
@@ -112,17 +112,7 @@ def acknowledge_restore(tx: Tx, actor: Actor, reason: str, *, now: Instant) -> s
     if hold is None:
         raise WrongState("The engine is not held after a restore.", do="Look at its present holds.", found="")
     require_reason(reason, "let work begin after a restore")
-    tx.run(
-        "UPDATE hold SET released_at = ?, released_by = ?, release_reason = ? WHERE id = ?",
-        (now, actor.name, reason, hold["id"]),
-    )
-    tx.journal(
-        "hold.released",
-        Subject("hold", hold["id"]),
-        actor,
-        now,
-        detail={"kind": HoldKind.RESTORE, "node": ["ENGINE", ENGINE_NODE_ID], "reason": reason},
-    )
+    release(tx, hold, actor, reason, now)
     return str(hold["id"])
 
 

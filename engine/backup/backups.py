@@ -15,7 +15,7 @@ from pathlib import Path
 from engine.actors import Actor
 from engine.backup.comparing import Comparison, compare
 from engine.backup.contents import Contents, read_contents, referenced_blobs
-from engine.backup.proof import Proof, last_proof, record_made, record_proof
+from engine.backup.proof import record_made, record_proof
 from engine.backup.rehearsing import Rehearsal, rehearse
 from engine.backup.shelf import Copy, list_copies
 from engine.backup.taking import Backup, take_backup
@@ -119,10 +119,6 @@ class Backups:
     async def compare(self, copy: Copy) -> Comparison:
         """What a restore of a copy would lose, and what has been started since it was made."""
         return await asyncio.to_thread(compare, self._storage.folder, copy.database)
-
-    async def last_proven(self) -> Proof | None:
-        """The last backup that was verified and rehearsed without a flaw."""
-        return await self._storage.read(last_proof)
 
 
 def _measure(rx: Rx) -> tuple[Contents, int, dict[str, int]]:

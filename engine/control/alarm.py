@@ -18,7 +18,7 @@ from engine.instants import Instant
 from engine.scheduling.gates import awaits_a_look, time_is_trusted
 from engine.scheduling.tasks import wake_task
 from engine.scheduling.wakeups import TASK_WAKE_UP
-from engine.storage import Rx, Storage, Tx, require_epoch
+from engine.storage import Rx, Storage, Tx, under_epoch
 from engine.wakes import About, AlarmClock, Right, Wake, WakeSettings, in_transaction
 from engine.wakes.cleaning import CLEAN_UP_KIND
 from engine.wakes.sqlite import SqliteWakeStore
@@ -100,9 +100,7 @@ class EngineWakeStore(SqliteWakeStore):
     async def write(self, function: Callable[..., R], *arguments: object, control: bool = False) -> R:
         """Run a transaction function, unless another coordinator has taken over the folder."""
         try:
-            return await self.storage.write(
-                _under_epoch, self._epoch(), function, *arguments, control=control
-            )
+            return await self.storage.write(under_epoch, self._epoch(), function, *arguments, control=control)
         except StaleEpoch as error:
             self._taken_over()
             raise TakenOver(error.what, means=error.means, do=error.do, **error.facts) from None
@@ -124,8 +122,3 @@ def make_alarm_clock(
         sinks={TASK_WAKE_UP: in_transaction(wake_task), EXPIRING: in_transaction(note_expiring)},
         holder=HOLDER,
     )
-
-
-def _under_epoch(tx: Tx, epoch: int, function: Callable[..., R], *arguments: object, now: Instant) -> R:
-    require_epoch(tx, epoch)
-    return function(tx, *arguments, now=now)

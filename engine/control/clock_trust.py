@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from engine.actors import ENGINE, Actor
 from engine.clock_watch import SAMPLES_WANTED, Anomaly, AnomalyKind, Reading
-from engine.control.holds import ENGINE_NODE_ID
+from engine.control.holds import ENGINE_NODE_ID, release
 from engine.dispatch.approvals import require_reason
 from engine.dispatch.grants import void_all
 from engine.errors import Refused
@@ -122,17 +122,7 @@ def restore_trust(
         )
     after = reading.now if reading.now < high_water else high_water
     tx.run("UPDATE clock_state SET high_water = ?, distrusted_since = NULL WHERE id = 1", (after,))
-    tx.run(
-        "UPDATE hold SET released_at = ?, released_by = ?, release_reason = ? WHERE id = ?",
-        (now, actor.name, reason, hold["id"]),
-    )
-    tx.journal(
-        "hold.released",
-        Subject("hold", hold["id"]),
-        actor,
-        now,
-        detail={"kind": HoldKind.CLOCK, "reason": reason},
-    )
+    release(tx, hold, actor, reason, now)
     tx.journal(
         "clock.trusted",
         Subject("clock", hold["id"]),

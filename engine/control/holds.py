@@ -102,22 +102,28 @@ def resume(
     if any(row["kind"] != HoldKind.PAUSE for row in rows):
         require_reason(reason, "resume after a hold")
     for row in rows:
-        tx.run(
-            "UPDATE hold SET released_at = ?, released_by = ?, release_reason = ? WHERE id = ?",
-            (now, actor.name, reason, row["id"]),
-        )
-        tx.journal(
-            "hold.released",
-            Subject("hold", row["id"]),
-            actor,
-            now,
-            work_order_id=_work_order_of(tx, node),
-            detail={"kind": row["kind"], "node": [node.kind, node.id], "reason": reason},
-        )
+        release(tx, row, actor, reason, now)
     remember_key(tx, key, "resume", node.id, now)
     if rows and node.kind is not NodeKind.ENGINE:
         unblock_below(tx, node.kind, node.id, now)
     return tuple(row["id"] for row in rows)
+
+
+def release(tx: Tx, hold: sqlite3.Row, actor: Actor, reason: str, now: Instant) -> None:
+    """Lift one hold; whoever calls has made sure that ``actor`` may."""
+    node = Node(NodeKind(hold["node_kind"]), hold["node_id"])
+    tx.run(
+        "UPDATE hold SET released_at = ?, released_by = ?, release_reason = ? WHERE id = ?",
+        (now, actor.name, reason, hold["id"]),
+    )
+    tx.journal(
+        "hold.released",
+        Subject("hold", hold["id"]),
+        actor,
+        now,
+        work_order_id=_work_order_of(tx, node),
+        detail={"kind": hold["kind"], "node": [node.kind, node.id], "reason": reason},
+    )
 
 
 def require_node(rx: Rx, node: Node) -> None:

@@ -102,11 +102,6 @@ def visible_text(text: str) -> str:
     return "".join(span.text if span.kind is SpanKind.PLAIN else f"⟨{span.text}⟩" for span in visible(text))
 
 
-def is_plain(text: str) -> bool:
-    """Tell whether a text shows all its characters as it is."""
-    return all(kind is SpanKind.PLAIN for kind, _ in _runs(text))
-
-
 def length_in_words(text: str) -> str:
     """Say how long a text is, in characters: ``1 character``, ``12,000 characters``."""
     return f"{len(text):,} character" + ("" if len(text) == 1 else "s")

@@ -22,7 +22,7 @@ from engine.retention.preview import Preview, heads_of_copies, look_at_files, pr
 from engine.retention.rows import Batch, compact_rows, end_of_old_rows
 from engine.retention.settings import SUBJECT, RetentionSettings, read_settings, set_settings
 from engine.retention.work import ended_orders, kept_orders, remove_orders, require_may_judge
-from engine.storage import Rx, Storage, Tx, require_epoch
+from engine.storage import Rx, Storage, Tx, under_epoch
 from engine.storage.checkpoints import CheckpointKey
 from engine.storage.vacuum import checkpoint_soon, database_bytes, free_pages, give_back
 from engine.wakes import NO_LIMIT, AlarmClock, CatchUp, Series, Wake, external
@@ -304,16 +304,11 @@ class Retention:
         return next((one for one in found if one.kind == KIND), None)
 
     async def _write(self, function: Callable[..., T], *arguments: object, control: bool = False) -> T:
-        return await self._storage.write(_under_epoch, self._epoch(), function, *arguments, control=control)
+        return await self._storage.write(under_epoch, self._epoch(), function, *arguments, control=control)
 
     def _note_kept_again(self) -> None:
         """Contents that were kept again stay until a run has found them referred to, or their grace has passed."""
         self._again |= self._blobs.take_kept_again()
-
-
-def _under_epoch(tx: Tx, epoch: int, function: Callable[..., T], *arguments: object, now: Instant) -> T:
-    require_epoch(tx, epoch)
-    return function(tx, *arguments, now=now)
 
 
 def _begin(tx: Tx, *, now: Instant) -> None:

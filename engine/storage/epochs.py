@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from engine.actors import ENGINE
 from engine.errors import StaleEpoch
@@ -10,6 +12,8 @@ from engine.instants import Instant
 from engine.storage.changes import Subject
 from engine.storage.owner_lock import Owner
 from engine.storage.transaction import Rx, Tx
+
+T = TypeVar("T")
 
 
 def current_epoch(rx: Rx) -> int:
@@ -50,3 +54,9 @@ def require_epoch(tx: Tx, epoch: int) -> None:
             epoch=epoch,
             current=current,
         )
+
+
+def under_epoch(tx: Tx, epoch: int, function: Callable[..., T], *arguments: object, now: Instant) -> T:
+    """Run a transaction function for the coordinator of ``epoch``; `StaleEpoch` if another took over (E-20)."""
+    require_epoch(tx, epoch)
+    return function(tx, *arguments, now=now)

@@ -18,7 +18,6 @@ from engine.storage.checkpoints import (
     is_confirmed,
     why_false,
 )
-from engine.storage.storage import Storage
 from engine.storage.transaction import Rx
 
 MOST_PROBLEMS = 100
@@ -94,16 +93,6 @@ def verify_journal(
             return check.finish()
         left = None if left is None else left - found
     return check.report(finished=False)
-
-
-async def verify_stored_journal(
-    storage: Storage, *, rows_per_read: int = 20_000, key: CheckpointKey | None = None
-) -> JournalReport:
-    """Verify the whole journal of an open storage in reads of ``rows_per_read`` rows."""
-    report = JournalReport()
-    while not report.finished:
-        report = await storage.read(verify_journal, report, at_most=rows_per_read, key=key)
-    return report
 
 
 class _Check:

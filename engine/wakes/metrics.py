@@ -1,4 +1,4 @@
-"""Figures: per kind what was fired, late, retried and dead, and how long it took; as Prometheus text."""
+"""Figures: per kind what was fired, late, retried and dead, and how long it took."""
 
 from __future__ import annotations
 
@@ -41,32 +41,6 @@ class MetricsSnapshot:
     running: dict[str, Histogram]
     gauges: Gauges
 
-    def prometheus(self) -> str:
-        """The figures in Prometheus' text format; durations in seconds."""
-        lines = ["# TYPE wakes_events_total counter"]
-        for (kind, event), number in sorted(self.counters.items()):
-            lines.append(f"wakes_events_total{{kind={_label(kind)},event={_label(event)}}} {number}")
-        for name, histograms in (
-            ("wakes_lateness_seconds", self.lateness),
-            ("wakes_run_seconds", self.running),
-        ):
-            lines.append(f"# TYPE {name} histogram")
-            for kind, histogram in sorted(histograms.items()):
-                lines.extend(_histogram(name, kind, histogram))
-        lines += ["# TYPE wakes_live gauge", f"wakes_live {self.gauges.live}"]
-        lines += ["# TYPE wakes_dead gauge", f"wakes_dead {self.gauges.dead}"]
-        lines += [
-            "# TYPE wakes_oldest_overdue_seconds gauge",
-            f"wakes_oldest_overdue_seconds {self.gauges.oldest_overdue_ms / 1000}",
-        ]
-        lines.append("# TYPE wakes_set_aside gauge")
-        for waiting, number in sorted(self.gauges.waiting.items()):
-            lines.append(f"wakes_set_aside{{reason={_label(waiting)}}} {number}")
-        lines.append("# TYPE wakes_lane_depth gauge")
-        for (workspace, lane), number in sorted(self.gauges.lanes.items()):
-            lines.append(f"wakes_lane_depth{{workspace={_label(workspace)},lane={_label(lane)}}} {number}")
-        return "\n".join(lines) + "\n"
-
 
 class Metrics:
     """The running figures of one alarm clock."""
@@ -95,19 +69,3 @@ class Metrics:
 
 def _copy(histograms: dict[str, Histogram]) -> dict[str, Histogram]:
     return {kind: Histogram(list(one.buckets), one.total_ms, one.count) for kind, one in histograms.items()}
-
-
-def _histogram(name: str, kind: str, histogram: Histogram) -> list[str]:
-    lines, below = [], 0
-    for bound, number in zip((*BUCKETS_MS, None), histogram.buckets, strict=True):
-        below += number
-        edge = "+Inf" if bound is None else f"{bound / 1000}"
-        lines.append(f"{name}_bucket{{kind={_label(kind)},le={_label(edge)}}} {below}")
-    lines.append(f"{name}_sum{{kind={_label(kind)}}} {histogram.total_ms / 1000}")
-    lines.append(f"{name}_count{{kind={_label(kind)}}} {histogram.count}")
-    return lines
-
-
-def _label(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -75,12 +75,10 @@ async def test_a_backup_counts_as_proven_after_its_rehearsal(
     clock.advance(60_000)
     second = await engine.backups.back_up(actor)
     assert (await engine.backups.verify(second.path)).good
-    assert await engine.backups.last_proven() is None
+    assert (await engine.status()).proven_backup_at is None
     assert (await engine.backups.rehearse(second.path, actor)).good
     assert (await engine.backups.rehearse(first.path, actor)).good
-    proven = await engine.backups.last_proven()
-    assert proven is not None
-    assert proven.made_at == second.made_at
+    assert (await engine.status()).proven_backup_at == second.made_at
     assert told
     assert not (engine.folder / "rehearsal").exists()
     kinds = [row.kind for row in await engine.journal()]

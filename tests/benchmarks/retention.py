@@ -25,10 +25,10 @@ from engine.retention.settings import DAY_MS, HOUR_MS
 from engine.storage import Subject, Tx
 from engine.storage.chain import JournalRow, row_hash
 from engine.storage.connections import DATABASE_FILE
-from engine.storage.journal import verify_stored_journal
 from tests.benchmarks.common import percentile, run
 from tests.ledger import PERSON
 from tests.retention.conftest import Attic
+from tests.stored_journal import verify_stored_journal
 
 START = 1_788_998_400_000
 DEFAULT_ORDERS = 2_000

@@ -13,9 +13,9 @@ from time import perf_counter
 from engine.actors import ENGINE
 from engine.clock import SystemClock
 from engine.storage import Rx, Storage, Subject, Tx
-from engine.storage.journal import verify_stored_journal
 from tests.benchmarks.common import interleaved, latencies, median, microseconds, rate, run
 from tests.benchmarks.transition import BareCommits, transition_cost
+from tests.stored_journal import verify_stored_journal
 
 ROUNDS = 7
 ONE_BY_ONE = 300

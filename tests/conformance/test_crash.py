@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from engine.clock import ManualClock
-from engine.storage.journal import verify_stored_journal
 from engine.wakes import OutcomeUnknown, ResolveResult, WakeState
 from tests.conformance.dying import TOKEN, Log, W, make
 from tests.conformance.stores import STORES
 from tests.conformance.world import ADA, HOUR, World
+from tests.stored_journal import verify_stored_journal
 
 ROOT = Path(__file__).resolve().parents[2]
 

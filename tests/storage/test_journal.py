@@ -21,9 +21,9 @@ from engine.storage.journal import (
     Fault,
     JournalReport,
     verify_journal,
-    verify_stored_journal,
 )
 from tests.storage.support import note, sequences
+from tests.stored_journal import verify_stored_journal
 
 ROWS = 12
 
