@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.views.values import EngineStatus, HoldRow
 
 _MOST_SHOWN = 4
-"""More strips than this would push the page out of the window; the rest is counted."""
+"""More strips than this would push the page out of the window; the rest is named in one until it is asked for."""
 
 _SHAPES = {
     Tone.WARN: Shape.TRIANGLE,
@@ -43,6 +43,7 @@ class AlertStrips(QWidget):
         self._alerts = alerts
         self._strips: list[_Strip] = []
         self._announced: dict[str, str] = {}
+        self._all = False
         self._column = column(self)
         self.setAccessibleName("Alerts")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
@@ -56,10 +57,7 @@ class AlertStrips(QWidget):
         """
         shown = self._alerts.shown()
         self._announce(shown)
-        wanted = list(shown[:_MOST_SHOWN])
-        if len(shown) > _MOST_SHOWN:
-            more = f"{len(shown) - _MOST_SHOWN} more."
-            wanted.append(Alert("more", more, "They show when these are settled.", Tone.NEUTRAL))
+        wanted = self._wanted(shown)
         before = {strip.form: strip for strip in self._strips}
         strips = []
         for alert in wanted:
@@ -79,6 +77,25 @@ class AlertStrips(QWidget):
             old.hide()
             old.deleteLater()
         self.setVisible(bool(self._strips))
+
+    def _wanted(self, shown: tuple[Alert, ...]) -> list[Alert]:
+        """The strips to show: all, or so many and one that names the rest."""
+        if len(shown) <= _MOST_SHOWN:
+            self._all = False
+            return list(shown)
+        if self._all:
+            fewer = Alert("fewer", "That is all.", "", Tone.NEUTRAL, "Show fewer", self._turn)
+            return [*shown, fewer]
+        hidden = shown[_MOST_SHOWN:]
+        rest = " ".join(alert.what for alert in hidden)
+        return [
+            *shown[:_MOST_SHOWN],
+            Alert("more", f"{len(hidden)} more.", rest, Tone.NEUTRAL, "Show all", self._turn),
+        ]
+
+    def _turn(self) -> None:
+        self._all = not self._all
+        self._rebuild()
 
     def _announce(self, shown: tuple[Alert, ...]) -> None:
         """Let a screen reader say what is new, in its own time."""

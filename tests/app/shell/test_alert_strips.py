@@ -157,7 +157,25 @@ async def test_many_alerts_do_not_push_the_page_out(window: MainWindow, session:
     for number in range(9):
         session.alerts.show(Alert(str(number), f"Alert {number}."))
     assert strips(window) == ["Alert 8.", "Alert 7.", "Alert 6.", "Alert 5.", "5 more."]
+    texts = [found.text() for found in window.strips.findChildren(QLabel)]
+    assert "Alert 4. Alert 3. Alert 2. Alert 1. Alert 0." in texts, "what is not shown is named"
     assert window.stack.height() > 200
+
+
+async def test_the_strips_that_do_not_fit_are_shown_when_asked_for(
+    window: MainWindow, session: Session
+) -> None:
+    for number in range(5):
+        session.alerts.show(Alert(f"key {number}", f"Alert {number}.", "", Tone.WARN))
+    press(window.strips, "Show all")
+    assert strips(window) == [f"Alert {number}." for number in range(4, -1, -1)] + ["That is all."]
+    press(window.strips, "Show fewer")
+    assert strips(window) == ["Alert 4.", "Alert 3.", "Alert 2.", "Alert 1.", "1 more."]
+    press(window.strips, "Show all")
+    session.alerts.clear("key 4")
+    assert strips(window) == ["Alert 3.", "Alert 2.", "Alert 1.", "Alert 0."]
+    session.alerts.show(Alert("key 4", "Alert 4.", "", Tone.WARN))
+    assert strips(window)[-1] == "1 more.", "a new burst begins small again"
 
 
 async def test_strips_never_take_the_focus(window: MainWindow, session: Session) -> None:
