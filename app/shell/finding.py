@@ -1,4 +1,4 @@
-"""View > Find anything: one field over work orders, runs, requests, grants and projects, and the way to each."""
+"""View > Find anything: one field over work orders, runs, requests, grants, projects and wakes, and the way to each."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _WORDS = {
     "approval": "request",
     "grant": "grant",
     "project": "project",
+    "schedule": "schedule",
+    "wake": "wake",
 }
 
 
@@ -142,4 +144,6 @@ def place_of(found: Found) -> tuple[str, str]:
             return "inbox", f"grant:{found.id}"
         case "project":
             return "budgets", found.id
+        case "schedule" | "wake":
+            return "wakes", found.id
     return "work_orders", found.id

@@ -10,19 +10,22 @@ from dataclasses import dataclass
 from engine.instants import Instant, require_batch
 from engine.storage import Rx
 from engine.views.grants import grants
+from engine.views.schedules import SUBMIT_KIND, rule_words
 from engine.views.work_orders import work_orders
 
 _IDENTITY = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}", re.IGNORECASE | re.ASCII)
 _NAME = re.compile(r"(?:WO-)?(\d{1,15})(?:/(\d{1,6}))?(?:/(\d{1,6}))?", re.IGNORECASE | re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{8,64}", re.IGNORECASE | re.ASCII)
 
+_WAKES_LOOKED_AT = 5_000
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """One thing that was found.
 
-    ``kind`` is work_order, attempt, approval, grant or project, ``id`` its identity; ``name`` and ``line`` say what
-    it is. ``unknown`` marks an attempt that is UNKNOWN.
+    ``kind`` is work_order, attempt, approval, grant, project, schedule or wake, ``id`` its identity; ``name`` and
+    ``line`` say what it is. ``unknown`` marks an attempt that is UNKNOWN.
     """
 
     kind: str
@@ -36,7 +39,8 @@ def find(rx: Rx, text: str, limit: int, now: Instant) -> tuple[Found, ...]:
     """At most ``limit`` things that ``text`` may mean, the exact ones first, each once.
 
     It may be a name (WO-118, 118/2/1), an identity, eight or more digits of a seal or of the digest of a kept file,
-    or a part of a title, a workspace or a project.
+    or a part of a title, a workspace or a project. Of wakes, words find those that agents, scripts and persons asked
+    for and that are open, the newest few thousand: what the engine books for itself belongs to something else found.
     """
     require_batch(limit)
     text = text.strip()
@@ -54,7 +58,9 @@ def _all(rx: Rx, text: str, limit: int, now: Instant) -> Iterator[Found]:
     if match := _NAME.fullmatch(text):
         yield from _named(rx, *(None if part is None else int(part) for part in match.groups()))
     if _IDENTITY.fullmatch(text):
-        yield from _identified(rx, text.upper())
+        identified = tuple(_identified(rx, text.upper()))
+        # A wake that the engine books for something bears that thing's identity.
+        yield from identified or _wakes_identified(rx, text.upper())
     if _DIGEST.fullmatch(text):
         yield from _sealed(rx, text.lower(), limit)
     lowered = text.lower()
@@ -65,6 +71,18 @@ def _all(rx: Rx, text: str, limit: int, now: Instant) -> Iterator[Found]:
         yield Found("project", project["id"], project["name"], "project, its budget")
     for order in work_orders(rx, None, limit, text, (), now):
         yield Found("work_order", order.id, f"WO-{order.number} · {order.title}", order.why)
+    for row in rx.all(
+        f"""{_SCHEDULES} AND instr(lower(json_extract(intent, '$.title')), ?) > 0 ORDER BY ended_at IS NOT NULL, id DESC
+            LIMIT ?""",
+        (SUBMIT_KIND, lowered, limit),
+    ):
+        yield _schedule(row)
+    for row in rx.all(
+        f"""SELECT * FROM ({_WAKES} WHERE state IN ('pending', 'firing', 'dead') AND created_by_kind <> 'engine'
+              AND kind <> ? ORDER BY seq DESC LIMIT ?) WHERE instr(lower(name), ?) > 0 LIMIT ?""",
+        (SUBMIT_KIND, _WAKES_LOOKED_AT, lowered, limit),
+    ):
+        yield _wake(row)
     for grant in grants(rx, (), None, 200, now):
         if lowered in grant.title.lower():
             yield Found(
@@ -111,9 +129,17 @@ def _identified(rx: Rx, identity: str) -> Iterator[Found]:
             f"Grant from WO-{grant['number']} · {grant['title']}",
             grant["state"].lower(),
         )
+    schedule = rx.one(f"{_SCHEDULES} AND id = ?", (SUBMIT_KIND, identity))
+    if schedule is not None:
+        yield _schedule(schedule)
     project = rx.one("SELECT id, name FROM scope WHERE id = ? AND kind = 'PROJECT'", (identity,))
     if project is not None:
         yield Found("project", project["id"], project["name"], "project, its budget")
+
+
+def _wakes_identified(rx: Rx, identity: str) -> Iterator[Found]:
+    for row in rx.all(f"{_WAKES} WHERE id = ?", (identity,)):
+        yield _wake(row)
 
 
 def _sealed(rx: Rx, digits: str, limit: int) -> Iterator[Found]:
@@ -138,6 +164,12 @@ _ATTEMPTS = """
       work_order.number, work_order.title
     FROM attempt JOIN task ON task.id = attempt.task_id JOIN work_order ON work_order.id = attempt.work_order_id"""
 
+_SCHEDULES = (
+    "SELECT id, rule, state, json_extract(intent, '$.title') AS title FROM wake_series WHERE kind = ?"
+)
+
+_WAKES = "SELECT seq, id, state, coalesce(json_extract(intent, '$.title'), kind) AS name FROM wake"
+
 _APPROVALS = """
     SELECT approval.id, approval.state, task.purpose, work_order.number, work_order.title FROM approval
     JOIN task ON task.id = approval.task_id JOIN work_order ON work_order.id = approval.work_order_id"""
@@ -160,3 +192,13 @@ def _approval(value: sqlite3.Row) -> Found:
         f"WO-{value['number']} · {value['purpose'].lower()} · {value['title']}",
         f"request for approval, {value['state'].lower()}",
     )
+
+
+def _schedule(value: sqlite3.Row) -> Found:
+    return Found(
+        "schedule", value["id"], str(value["title"]), f"{rule_words(value['rule'])}, {value['state']}"
+    )
+
+
+def _wake(value: sqlite3.Row) -> Found:
+    return Found("wake", value["id"], str(value["name"]), f"wake, {value['state']}")

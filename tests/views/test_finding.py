@@ -12,6 +12,7 @@ from engine.actors import Actor
 from engine.clock import ManualClock
 from engine.engine import Engine
 from engine.errors import InvalidValue
+from engine.wakes import CancelResult
 
 
 @pytest.fixture
@@ -55,5 +56,27 @@ async def test_everything_is_found_by_what_it_is_called(
     for text in ("", "  ", "nothing like it", "WO-99", "%%", "0" * 26, "f" * 65):
         assert whole not in await kinds(engine, text), text
     assert len(await engine.find("mend", limit=1)) == 1
+    assert not any(name.startswith("wake ") for name in await kinds(engine, "mend")), "the engine's own"
     with pytest.raises(InvalidValue):
         await engine.find("mend", limit=0)
+
+
+async def test_schedules_and_wakes_are_found_by_title_and_identity(
+    engine: Engine, work_order: Callable[..., Any], actor: Actor, agent: Actor
+) -> None:
+    schedule = await engine.schedules.add(work_order(title="Nightly build"), actor, every="1d")
+    booked = await engine.wakes.schedule(
+        workspace="w", actor=agent, kind="session_turn", intent={"title": "Look at the build again"}, in_="1h"
+    )
+    nameless = await engine.wakes.schedule(
+        workspace="w", actor=agent, kind="session_turn", intent={}, in_="2h"
+    )
+    assert await kinds(engine, "build") == ["schedule Nightly build", "wake Look at the build again"]
+    assert await kinds(engine, schedule.id) == ["schedule Nightly build"]
+    assert await kinds(engine, booked.id.lower()) == ["wake Look at the build again"]
+    assert await kinds(engine, nameless.id) == ["wake session_turn"]
+    (found,) = await engine.find("nightly")
+    assert found.line == "every 1d, active"
+    assert await engine.wakes.cancel(booked.id, actor, workspace="w") is CancelResult.OK
+    assert await kinds(engine, "build") == ["schedule Nightly build"], "words find what is open"
+    assert await kinds(engine, booked.id) == ["wake Look at the build again"]

@@ -64,6 +64,8 @@ async def test_nothing_found_says_so_and_goes_nowhere(qapp: QApplication, folder
         (Found("approval", "P", "n", "l"), ("inbox", "P")),
         (Found("grant", "G", "n", "l"), ("inbox", "grant:G")),
         (Found("project", "S", "n", "l"), ("budgets", "S")),
+        (Found("schedule", "E", "n", "l"), ("wakes", "E")),
+        (Found("wake", "W", "n", "l"), ("wakes", "W")),
     ],
 )
 def test_each_thing_has_its_page(found: Found, place: tuple[str, str]) -> None:
