@@ -6,38 +6,34 @@ columns. The text twin beside it (`app.panels.timeline.table`) says the same to 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
     QFocusEvent,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QResizeEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
-from app.panels.timeline.lanes import Lane, Row, arranged
-from app.panels.timeline.painting import RowPainter, bar_rect, hatch, paint_counts
-from app.panels.timeline.scale import TimeScale, ticks
+from app.panels.timeline.lanes import Lane, arranged
+from app.panels.timeline.layout import LANE_PAD, Layout, same_bar
+from app.panels.timeline.scale import TimeScale
+from app.panels.timeline.scene import Scene, paint_scene
 from app.panels.timeline.words import bar_lines, cell_line, lane_title, mark_lines
 from app.panels.words import plain_tip
-from app.theme import Density, Shape, Text, Tokens, draw_shape, font, theme, tokens
+from app.theme import Density, theme, tokens
 from app.widgets import Times
 from engine.instants import Instant
 from engine.states import HoldKind
-from engine.views.timeline import BarKind, Grouping, MarkKind, TimelineBar, TimelineMark, TimelineView
+from engine.views.timeline import BarKind, Grouping, TimelineBar, TimelineView
 
 HOUR_MS = 3_600_000
-_TICK_ROOM = 92.0
-_NEAR_PX = 4.0
 _FOLLOW_SHARE = 0.06
 """How much of the window lies beyond now while it is followed."""
 
@@ -123,7 +119,7 @@ class TimelineCanvas(QAbstractScrollArea):
             bar for bar in view.bars if bar.kind is BarKind.HOLD and bar.state == HoldKind.CLOCK
         ]
         if self._selected is not None:
-            same = next((bar for bar in view.bars if _same(bar, self._selected)), None)
+            same = next((bar for bar in view.bars if same_bar(bar, self._selected)), None)
             self._selected = same or self._selected
         self._lay_out()
 
@@ -210,8 +206,7 @@ class TimelineCanvas(QAbstractScrollArea):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        pad = 4
-        heights = [lane.height * self._row + 2 * pad for lane in self._lanes]
+        heights = [lane.height * self._row + 2 * LANE_PAD for lane in self._lanes]
         self._tops = [0, *accumulate(heights)]
         size = self.viewport().size()
         self._scale = self._scale.over(self._gutter, size.width() - self._gutter)
@@ -281,9 +276,10 @@ class TimelineCanvas(QAbstractScrollArea):
         scale = self._scale
         if not scale.start <= bar.start <= scale.end:
             self.jump_to(bar.start)
-        place = self._place_of(bar)
+        layout = self._place()
+        place = layout.place_of(bar)
         if place is not None:
-            top = self._row_top(*place)
+            top = layout.row_top(*place)
             down = self.verticalScrollBar()
             room = self.viewport().height() - self._axis
             if top < down.value():
@@ -301,262 +297,37 @@ class TimelineCanvas(QAbstractScrollArea):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint what is in view."""
-        colours = tokens()
-        painter = QPainter(self.viewport())
-        width, height = self.viewport().width(), self.viewport().height()
-        painter.fillRect(self.viewport().rect(), colours.surface)
-        now = self._times.now()
-        first, behind = self._lanes_in_view()
-        offset = self._axis - self.verticalScrollBar().value()
-        painter.setClipRect(QRect(self._gutter, 0, width - self._gutter, height))
-        self._paint_ground(painter, colours, now)
-        painter.setClipRect(QRect(self._gutter, self._axis, width - self._gutter, height - self._axis))
-        self._paint_lanes(painter, colours, now, first, behind, offset)
-        self._paint_marks_over(painter, colours)
-        self._paint_selected(painter, colours, now)
-        painter.setClipRect(QRect(0, self._axis, width, height - self._axis))
-        self._paint_titles(painter, colours, first, behind, offset)
-        painter.setClipping(False)
-        if self._nothing:
-            painter.setPen(colours.muted)
-            painter.setFont(font(Text.BODY))
-            place = QRect(self._gutter + 20, self._axis, width - self._gutter - 40, height - self._axis)
-            painter.drawText(
-                place, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), self._nothing
-            )
-        self._paint_axis(painter, colours, now)
-
-    def _lanes_in_view(self) -> tuple[int, int]:
-        top = self.verticalScrollBar().value()
-        bottom = top + self.viewport().height() - self._axis
-        first = max(0, bisect_right(self._tops, top) - 1)
-        return first, min(bisect_left(self._tops, bottom), len(self._lanes))
-
-    def _paint_ground(self, painter: QPainter, colours: Tokens, now: Instant) -> None:
-        """Grid, time to come, sleep, and spans in which the clock was distrusted."""
-        scale = self._scale
-        height = self.viewport().height()
-        ahead = scale.x(now)
-        if ahead < scale.left + scale.width:
-            painter.fillRect(QRectF(max(ahead, scale.left), 0, scale.width, height), colours.window)
-        for tick in ticks(scale, self._times, _TICK_ROOM):
-            x = round(scale.x(tick.instant))
-            painter.setPen(
-                QPen(colours.border, 1, Qt.PenStyle.SolidLine if tick.strong else Qt.PenStyle.DotLine)
-            )
-            painter.drawLine(x, self._axis, x, height)
-        if self._view is None:
-            return
-        faint = QColor(colours.bad_back)
-        faint.setAlpha(130)
-        for bar in self._distrusted:
-            rect = bar_rect(bar, scale, now, self._axis, height - self._axis)
-            rect.setTop(self._axis)
-            rect.setBottom(height)
-            painter.fillRect(rect, faint)
-        for mark in self._view.marks:
-            if mark.kind is MarkKind.SUSPEND:
-                left, right = sorted((scale.x(mark.start), scale.x(mark.end)))
-                rect = QRectF(left, self._axis, max(right - left, 2.0), height)
-                painter.fillRect(rect, colours.chip)
-                painter.fillRect(rect, hatch(colours.muted, 120))
-
-    def _paint_lanes(
-        self, painter: QPainter, colours: Tokens, now: Instant, first: int, behind: int, offset: int
-    ) -> None:
-        rows = RowPainter(painter, self._scale, now, colours, self._row)
-        for number in range(first, behind):
-            lane = self._lanes[number]
-            top = offset + self._tops[number]
-            painter.setPen(QPen(colours.border, 1))
-            bottom = offset + self._tops[number + 1]
-            painter.drawLine(QPointF(self._gutter, bottom), QPointF(self.viewport().width(), bottom))
-            top += 4
-            if lane.columns and self._view is not None:
-                place = QRectF(self._gutter, top, self._scale.width, self._row - 2)
-                paint_counts(
-                    painter, lane, place, self._scale, self._view.start, self._view.slice_ms, colours
-                )
-                top += self._row
-            for row in lane.rows:
-                rows.add(row, top)
-                top += self._row
-        rows.paint()
-
-    def _paint_marks_over(self, painter: QPainter, colours: Tokens) -> None:
-        """Steps of the clock and takeovers as lines across all lanes."""
-        if self._view is None:
-            return
-        height = self.viewport().height()
-        for mark in self._view.marks:
-            if mark.kind is MarkKind.SUSPEND:
-                continue
-            ink = colours.bad if mark.kind is MarkKind.CLOCK_STEP else colours.muted
-            style = Qt.PenStyle.SolidLine if mark.kind is MarkKind.CLOCK_STEP else Qt.PenStyle.DashDotLine
-            painter.setPen(QPen(ink, 1.5 if mark.kind is MarkKind.CLOCK_STEP else 1, style))
-            for instant in {mark.start, mark.end}:
-                x = round(self._scale.x(instant))
-                painter.drawLine(x, self._axis, x, height)
-
-    def _paint_selected(self, painter: QPainter, colours: Tokens, now: Instant) -> None:
-        bar = self._selected
-        place = self._place_of(bar) if bar is not None else None
-        if bar is None or place is None:
-            return
-        top = self._row_top(*place) + self._axis - self.verticalScrollBar().value()
-        rect = bar_rect(bar, self._scale, now, top, self._row)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colours.surface, 4))
-        painter.drawRoundedRect(rect.adjusted(-3, -3, 3, 3), 3, 3)
-        painter.setPen(QPen(colours.accent, 2))
-        painter.drawRoundedRect(rect.adjusted(-3, -3, 3, 3), 3, 3)
-
-    def _paint_titles(self, painter: QPainter, colours: Tokens, first: int, behind: int, offset: int) -> None:
-        painter.fillRect(QRect(0, self._axis, self._gutter, self.viewport().height()), colours.surface)
-        grouping = self._view.grouping if self._view is not None else Grouping.WORK_ORDER
-        strong, small = font(Text.STRONG), font(Text.SMALL)
-        for number in range(first, behind):
-            lane = self._lanes[number]
-            top, bottom = offset + self._tops[number], offset + self._tops[number + 1]
-            of_selected = self._selected is not None and self._selected.lane == lane.lane.key
-            if of_selected or lane.lane.key == self._marked_lane:
-                painter.fillRect(QRect(0, top, self._gutter, bottom - top), colours.select)
-            painter.setPen(QPen(colours.border, 1))
-            painter.drawLine(0, bottom, self._gutter, bottom)
-            name, words = lane_title(lane.lane, grouping)
-            place = QRectF(12, top + 2, self._gutter - 18, min(bottom - top, self._row + 8) - 4)
-            painter.setFont(strong)
-            painter.setPen(colours.text)
-            wide = painter.fontMetrics().horizontalAdvance(name)
-            shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(place.width()))
-            aligned = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
-            painter.drawText(place, aligned, shown)
-            painter.setFont(small)
-            painter.setPen(colours.muted)
-            place.setLeft(place.left() + wide + 7)
-            if place.width() > 24:
-                words = painter.fontMetrics().elidedText(
-                    words, Qt.TextElideMode.ElideRight, int(place.width())
-                )
-                painter.drawText(place, aligned, words)
-        painter.setPen(QPen(colours.border, 1))
-        painter.drawLine(self._gutter, 0, self._gutter, self.viewport().height())
-        if self.hasFocus():
-            painter.setPen(QPen(colours.accent, 1))
-            painter.drawLine(self._gutter, self._axis, self._gutter, self.viewport().height())
-
-    def _paint_axis(self, painter: QPainter, colours: Tokens, now: Instant) -> None:
-        scale, width = self._scale, self.viewport().width()
-        painter.fillRect(QRect(0, 0, width, self._axis), colours.window)
-        painter.setPen(QPen(colours.border, 1))
-        painter.drawLine(0, self._axis - 1, width, self._axis - 1)
-        line = self.fontMetrics().height()
-        painter.setFont(font(Text.SMALL))
-        painter.setPen(colours.muted)
-        day = self._times.moment(scale.start)
-        painter.drawText(
-            QRectF(12, 3, self._gutter - 16, line),
-            int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
-            f"{day:%a} {day.day} {day:%b} {day.year}",
+        scene = Scene(
+            self._place(),
+            self._view,
+            self._distrusted,
+            self._selected,
+            self._marked_lane,
+            self._nothing,
+            self.hasFocus(),
+            self._times.now(),
         )
-        painter.drawText(
-            QRectF(12, 3 + line, self._gutter - 16, line),
-            int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
-            self._times.zone_name(),
-        )
-        painter.setClipRect(QRect(self._gutter, 0, width - self._gutter, self._axis))
-        for tick in ticks(scale, self._times, _TICK_ROOM):
-            x = scale.x(tick.instant)
-            painter.setPen(QPen(colours.border, 1))
-            painter.drawLine(QPointF(x, self._axis - 6), QPointF(x, self._axis - 1))
-            painter.setPen(colours.text if tick.strong else colours.muted)
-            half = painter.fontMetrics().horizontalAdvance(tick.text) / 2
-            if self._gutter <= x - half and x + half <= width:
-                painter.drawText(
-                    QRectF(x - 60, self._axis - line - 8, 120, line),
-                    int(Qt.AlignmentFlag.AlignCenter),
-                    tick.text,
-                )
-        for mark in self._view.marks if self._view is not None else ():
-            self._paint_mark_head(painter, colours, mark)
-        painter.setClipping(False)
-        x = scale.x(now)
-        if scale.left <= x <= scale.left + scale.width:
-            painter.setPen(QPen(colours.accent, 1.5))
-            painter.drawLine(QPointF(x, 4), QPointF(x, self.viewport().height()))
-            text = "now"
-            wide = painter.fontMetrics().horizontalAdvance(text) + 8
-            box = QRectF(min(x + 3, width - wide), 3, wide, line)
-            painter.fillRect(box, colours.accent)
-            painter.setPen(colours.on_accent)
-            painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
-
-    def _paint_mark_head(self, painter: QPainter, colours: Tokens, mark: TimelineMark) -> None:
-        shape, ink = {
-            MarkKind.CLOCK_STEP: (Shape.TRIANGLE, colours.bad),
-            MarkKind.SUSPEND: (Shape.PAUSE, colours.muted),
-            MarkKind.EPOCH: (Shape.RING, colours.muted),
-        }[mark.kind]
-        middle = (self._scale.x(mark.start) + self._scale.x(mark.end)) / 2
-        x = self._scale.x(mark.end) if mark.kind is MarkKind.CLOCK_STEP else middle
-        draw_shape(painter, QRectF(x - 5, 5, 10, 10), shape, ink)
+        paint_scene(QPainter(self.viewport()), scene, self._times, tokens())
 
     # ------------------------------------------------------------------------------------ what is where
 
-    def _row_top(self, lane: int, row: int) -> int:
-        """The top of a row in the coordinates of the scrolled content."""
-        return self._tops[lane] + 4 + (row + bool(self._lanes[lane].columns)) * self._row
-
-    def _place_of(self, wanted: TimelineBar) -> tuple[int, int] | None:
-        for number, lane in enumerate(self._lanes):
-            if lane.lane.key == wanted.lane:
-                for place, row in enumerate(lane.rows):
-                    first, behind = (
-                        bisect_left(row.starts, wanted.start),
-                        bisect_right(row.starts, wanted.start),
-                    )
-                    if any(_same(bar, wanted) for bar in row.bars[first:behind]):
-                        return number, place
-        return None
-
-    def lane_at(self, y: float) -> int:
-        """The number of the lane at a place of the viewport, -1 if there is none."""
-        inside = int(y) - self._axis + self.verticalScrollBar().value()
-        if y < self._axis or inside >= self._tops[-1]:
-            return -1
-        return bisect_right(self._tops, inside) - 1
+    def _place(self) -> Layout:
+        size = self.viewport().size()
+        return Layout(
+            self._lanes,
+            self._tops,
+            self._scale,
+            self._gutter,
+            self._axis,
+            self._row,
+            self.verticalScrollBar().value(),
+            size.width(),
+            size.height(),
+        )
 
     def bar_at(self, place: QPointF) -> TimelineBar | None:
-        """The bar at a place of the viewport, or near it: the one on top, the nearest first."""
-        number = self.lane_at(place.y())
-        if number < 0 or place.x() < self._gutter:
-            return None
-        lane = self._lanes[number]
-        inside = place.y() - self._axis + self.verticalScrollBar().value() - self._tops[number] - 4
-        at = int(inside // self._row) - bool(lane.columns)
-        if not 0 <= at < len(lane.rows):
-            return None
-        return self._nearest(lane.rows[at], place.x())
-
-    def _nearest(self, row: Row, x: float) -> TimelineBar | None:
-        scale, now = self._scale, self._times.now()
-        near = round(_NEAR_PX / scale.per_ms) + 1
-        judged = round(8 / scale.per_ms) + 1
-        instant = scale.instant(x)
-        first, behind = row.within(instant - max(near, judged), instant + max(near, judged))
-        best: tuple[float, int] | None = None
-        for number in range(behind - 1, first - 1, -1):
-            bar = row.bars[number]
-            rect = bar_rect(bar, scale, now, 0, self._row)
-            if bar.kind is BarKind.VALIDATION:
-                gap = max(0.0, abs(scale.x(bar.start) - x) - 8)
-                gap = gap - 1 if gap == 0 else gap
-            else:
-                gap = max(rect.left() - x, x - rect.right(), 0.0)
-            if gap <= _NEAR_PX and (best is None or gap < best[0]):
-                best = (gap, number)
-        return row.bars[best[1]] if best is not None else None
+        """The bar at a place of the viewport, or near it."""
+        return self._place().bar_at(place, self._times.now())
 
     def _tip_at(self, place: QPointF) -> tuple[str, ...]:
         times = self._times
@@ -568,7 +339,7 @@ class TimelineCanvas(QAbstractScrollArea):
                 if low - near <= instant <= high + near:
                     return mark_lines(mark, times)
             return (times.exact(instant),) if place.x() > self._gutter else ()
-        number = self.lane_at(place.y())
+        number = self._place().lane_at(place.y())
         if number < 0:
             return ()
         lane = self._lanes[number]
@@ -687,7 +458,7 @@ class TimelineCanvas(QAbstractScrollArea):
             self._step_lane(1)
             return
         bars = self._bars_of(bar.lane)
-        at = next((place for place, found in enumerate(bars) if _same(found, bar)), None)
+        at = next((place for place, found in enumerate(bars) if same_bar(found, bar)), None)
         if at is not None and 0 <= at + by < len(bars):
             self.select(bars[at + by], reveal=True)
 
@@ -724,7 +495,3 @@ class TimelineCanvas(QAbstractScrollArea):
             "Arrows go from bar to bar, Shift and arrows move the window, plus and minus zoom, Enter opens."
         )
         self.setAccessibleDescription(f"{text} {keys}")
-
-
-def _same(one: TimelineBar, other: TimelineBar) -> bool:
-    return one.id == other.id and one.kind is other.kind

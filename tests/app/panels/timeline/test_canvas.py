@@ -39,9 +39,9 @@ def canvas(themed: Theme, clock: ManualClock) -> Iterator[TimelineCanvas]:
 
 def place_of(canvas: TimelineCanvas, one: TimelineBar) -> QPointF:
     """The middle of a bar on the viewport."""
-    found = canvas._place_of(one)
+    found = canvas._place().place_of(one)
     assert found is not None
-    top = canvas._row_top(*found) + canvas._axis - canvas.verticalScrollBar().value()
+    top = canvas._place().shown(canvas._place().row_top(*found))
     end = one.end if one.end is not None else START
     return QPointF((canvas.scale.x(one.start) + canvas.scale.x(end)) / 2, top + canvas._row / 2)
 
