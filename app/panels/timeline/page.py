@@ -52,6 +52,9 @@ GROUPINGS: tuple[tuple[str, Grouping], ...] = (
     ("By worker", Grouping.WORKER),
 )
 
+_YOUNG = tuple(minutes * _MINUTE for minutes in (1, 2, 5, 10, 20, 30))
+"""What is shown at first where less than an hour has passed."""
+
 LANES_AT_ONCE = 60
 MOVE_PAUSE_MS = 80
 """How long the window must stand still before it is read."""
@@ -229,7 +232,7 @@ class TimelinePage(PageView):
             begun = min((bar.start for bar in view.bars), default=view.first)
             young = (view.now - (start if view.cells else begun)) * 2
             if young < scale.span_ms and not self._wanted_lane:
-                self.canvas.show_span(max(young, _MINUTE))
+                self.canvas.show_span(next((size for size in _YOUNG if size >= young), scale.span_ms))
         if self._wanted_lane:
             self.canvas.mark_lane(self._wanted_lane, reveal=True)
             self._wanted_lane = ""
