@@ -324,7 +324,7 @@ def _took_effect(
         AttemptState.EXECUTED,
         outcome=Outcome.SUCCEEDED,
         reason_code="decided_by_person",
-        reason=f"Decided by {actor.name}: {reason}",
+        reason=f"It took effect, as {actor.name} found: {reason}",
         actual_cost=cost if cost is not None else attempt["actual_cost"],
         cost_source="person" if cost is not None else attempt["cost_source"],
         actual_active_ms=active_ms
@@ -380,7 +380,7 @@ def _did_not(
         attempt["id"],
         AttemptState.VOIDED,
         reason_code="decided_by_person",
-        reason=f"Decided by {actor.name}: {reason}",
+        reason=f"It did not take effect, as {actor.name} found: {reason}",
     )
     _journal_attempt(tx, attempt, actor, reason, now)
     gone = order["ended_at"] is not None or order["state"] == WorkOrderState.CANCELLING

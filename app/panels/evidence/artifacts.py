@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from collections.abc import Callable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 from shiboken6 import isValid
 
 from app.panels.evidence.digests import Verify, blob_look
+from app.panels.evidence.kept_file import save_copy
 from app.panels.evidence.log_view import Spawn
 from app.panels.evidence.preview import Preview
 from app.panels.inbox.inline_button import InlineButton
@@ -21,9 +20,8 @@ from app.panels.rows import Column, RowModel, RowTable
 from app.panels.words import plain_tip
 from app.settings import Settings
 from app.theme import Tone
-from app.widgets import Badge, EmptyState, ask_save_file, button, column, label, row, spoken
+from app.widgets import Badge, EmptyState, button, column, label, row, spoken
 from engine.durations import size_text
-from engine.errors import PraxisError
 from engine.execution.evidence import ArtifactProblem
 from engine.views.values import BlobRef
 
@@ -165,22 +163,9 @@ class ArtifactsView(QWidget):
     def _save_pressed(self) -> None:
         place = self._table.currentIndex().row()
         if place >= 0:
-            self._spawn(self._save_copy(self._model.row(place)), "save a copy")
-
-    async def _save_copy(self, blob: BlobRef) -> None:
-        name = PurePosixPath(name_of(blob)).name
-        target = await ask_save_file(self.window(), "Save a copy", filters="All files (*)", name=name)
-        if target is None:
-            return
-        source = self._blob_file(blob.sha256)
-        try:
-            await asyncio.to_thread(shutil.copyfile, source, target)
-        except OSError as error:
-            raise PraxisError(
-                f"The copy could not be written to {target}.",
-                means=f"The system says: {error.strerror or error}.",
-                do="Choose another place; the kept file itself is unchanged.",
-            ) from error
+            blob = self._model.row(place)
+            source = self._blob_file(blob.sha256)
+            self._spawn(save_copy(self.window(), source, name_of(blob)), "save a copy")
 
 
 def name_of(blob: BlobRef) -> str:

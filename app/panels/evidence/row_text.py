@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.panels.rows import Card, CardBadge, CardLine
 from app.panels.words import order_name, plain_tip, span_words
-from app.panels.work_orders.attempt_words import IN_FLIGHT, attempt_look, attempt_sentence
+from app.panels.work_orders.attempt_words import IN_FLIGHT, active_words, attempt_look, attempt_sentence
 from app.theme import Tone, state_word
 from app.widgets import Times, spoken
 from engine.states import AttemptState
@@ -18,8 +18,8 @@ def facts(attempt: AttemptRow, times: Times) -> str:
         parts.append(f"for {span_words(times.now() - attempt.started_at)}")
     else:
         parts.append(times.age(attempt.ended_at or attempt.started_at or attempt.authorized_at))
-        if attempt.actual_active_ms is not None:
-            parts.append(f"active {span_words(attempt.actual_active_ms)}")
+        if (active := active_words(attempt)) is not None:
+            parts.append(active)
     return " · ".join(parts)
 
 

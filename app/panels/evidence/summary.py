@@ -257,7 +257,8 @@ def _known_so_far(attempt: AttemptRow, times: Times) -> tuple[Fact, ...]:
         ("Authorised", attempt.authorized_at),
         ("Started", attempt.started_at),
         ("Stop asked for", attempt.stop_requested_at),
-        ("Ended", attempt.ended_at),
+        # Nobody saw the end of what started and left no evidence.
+        ("Ended" if attempt.started_at is None else "Found gone", attempt.ended_at),
     )
     facts = [
         Fact(name, times.stamp(at, seconds=True), tip=times.exact(at)) for name, at in steps if at is not None

@@ -9,6 +9,7 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QScrollArea, QWidget
 
+from app.panels.evidence.kept_file import show_proof
 from app.panels.evidence.observed import tree_facts
 from app.panels.evidence.output import OutputView
 from app.panels.inbox.inline_button import InlineButton
@@ -122,7 +123,7 @@ class CaseView(QWidget):
         lines = column(body, margins=(18, 4, 18, 18), gap=16)
         lines.addWidget(self._build_lost(body))
         lines.addWidget(self._build_certain(body))
-        self._exposure = Facts("Frozen by it in each scope", body)
+        self._exposure = Facts("Held by it in each scope", body)
         lines.addWidget(TwoColumns(self._build_processes(body, look_again), self._exposure, body))
         engine = self._session.engine
         self._files = ChangedFiles(
@@ -284,8 +285,9 @@ class CaseView(QWidget):
         self._notes_box.setVisible(bool(view.notes))
         if view.notes:
             self._notes.addWidget(SectionLabel("What people have said about it", self._notes_box))
+        show = partial(show_proof, self, self._session)
         for note in view.notes:
-            self._notes.addWidget(DecisionBlock(note, self._times, self._notes_box))
+            self._notes.addWidget(DecisionBlock(note, self._times, show, self._notes_box))
 
     def _show_exits(self, view: UnknownView) -> None:
         closed = []

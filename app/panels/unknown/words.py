@@ -10,7 +10,7 @@ from app.theme import Tone, state_word
 from app.widgets import Times, number
 from engine.control.decisions import Finding
 from engine.execution.leftovers import Living
-from engine.states import ExposureState, Partition
+from engine.states import AttemptState, ExposureState, Partition
 from engine.views.unknown import ScopeExposure, UnknownView
 
 BUTTONS = {
@@ -25,7 +25,10 @@ def lost_sentence(view: UnknownView) -> str:
     """What the engine cannot say, in one sentence."""
     if view.is_open:
         return "Whether it took effect is not known. Nothing of it starts again before you decide."
-    return f"{view.attempt.decided_by or 'A person'} decided about it; this is what it was decided on."
+    verb = "did not take effect" if view.attempt.state is AttemptState.VOIDED else "took effect"
+    return (
+        f"{view.attempt.decided_by or 'A person'} decided that it {verb}; this is what that was decided on."
+    )
 
 
 def fact_rows(view: UnknownView, times: Times) -> tuple[Fact, ...]:

@@ -64,10 +64,18 @@ def attempt_use(attempt: AttemptRow, times: Times) -> str:
             parts.append(f"for {duration_text(times.now() - attempt.started_at)}, limit {most}")
         parts.append(f"up to {units(attempt.max_cost)}")
         return " · ".join(parts)
-    if attempt.actual_active_ms is not None:
-        parts.append(f"active {span_words(attempt.actual_active_ms)} of {most}")
+    if (active := active_words(attempt)) is not None:
+        parts.append(f"{active} of {most}")
     parts.append(cost_words(attempt))
     return " · ".join(parts)
+
+
+def active_words(attempt: AttemptRow) -> str | None:
+    """How long it was active, None if that does not apply; what nobody measured is the most that it may have been."""
+    if attempt.actual_active_ms is None:
+        return None
+    counted = attempt.evidence_id is None and attempt.actual_active_ms == attempt.max_active_ms
+    return f"active {'at most ' if counted else ''}{span_words(attempt.actual_active_ms)}"
 
 
 def cost_words(attempt: AttemptRow) -> str:

@@ -51,6 +51,7 @@ from engine.views.values import (
     GivenBy,
     HandoffRow,
     HoldRow,
+    ProofRef,
     TaskRow,
     ValidationRow,
 )
@@ -69,6 +70,7 @@ class Doings:
     stop: Callable[[AttemptRow], None]
     resume: Callable[[HoldRow], None]
     open_unknown: Callable[[str], None]
+    show_proof: Callable[[ProofRef], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,7 @@ class StageBlock(QFrame):
                 lines.addWidget(VerdictBlock(validation, self._times, box))
         for decision in self.story.decisions:
             if decision.attempt_id == attempt.id:
-                lines.addWidget(DecisionBlock(decision, self._times, box))
+                lines.addWidget(DecisionBlock(decision, self._times, self._doings.show_proof, box))
         return box
 
     def _links(self, attempt: AttemptRow, line: QHBoxLayout, box: QWidget) -> None:
@@ -271,7 +273,13 @@ class VerdictBlock(QFrame):
 class DecisionBlock(SideBar):
     """What a person decided, with their name and reason."""
 
-    def __init__(self, decision: DecisionRow, times: Times, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        decision: DecisionRow,
+        times: Times,
+        show_proof: Callable[[ProofRef], None],
+        parent: QWidget | None = None,
+    ) -> None:
         look = decision_look(decision)
         super().__init__(look.tone, parent)
         who = actor_words(decision.actor)
@@ -279,16 +287,21 @@ class DecisionBlock(SideBar):
         lines = column(self, margins=(14, 7, 10, 8), gap=3)
         head = row(gap=6)
         head.addWidget(Mark(look.shape, look.tone, self), 0, _TOP)
-        head.addWidget(label(f"{who} decided: {_lower(look.word)}", Text.STRONG, wrap=True, parent=self), 1)
+        head.addWidget(label(f"{who} {_lower(look.word)}", Text.STRONG, wrap=True, parent=self), 1)
         head.addWidget(AgeLabel(times, decision.decided_at, role=Text.SMALL, parent=self), 0, _TOP)
         lines.addLayout(head)
         if decision.reason:
             lines.addWidget(prose(f"“{decision.reason}”", name="Reason", parent=self))
         for proof in decision.proof:
+            line = row(gap=8)
             words = f"Proof: {spoken(proof.name)} · {size_text(proof.size)} · {short_digest(proof.sha256)}"
             shown = label(words, Text.SMALL, muted=True, selectable=True, parent=self)
             shown.setToolTip(plain_tip(f"Kept as sha256 {proof.sha256}"))
-            lines.addWidget(shown)
+            line.addWidget(shown)
+            tip = f"Show what was kept as {spoken(proof.name)}"
+            line.addWidget(InlineButton("Show", tip, partial(show_proof, proof), name=tip, parent=self))
+            line.addStretch(1)
+            lines.addLayout(line)
 
 
 class HandoffBlock(QWidget):

@@ -10,7 +10,7 @@ from app.panels.words import order_name, units
 from app.panels.work_orders.attempt_words import IN_FLIGHT
 from app.session import Session
 from app.theme import Text, state_word
-from app.widgets import Question, ask_reason, column, label, opened, set_role
+from app.widgets import Question, SectionLabel, ask_reason, column, label, opened, set_role
 from app.wizards.new_work_order import replan
 from engine.control.holds import Node
 from engine.ids import new_id
@@ -207,6 +207,7 @@ class JudgeDialog(Question):
             box.addWidget(made)
         box.setSpacing(6)
         self.body.addLayout(box)
+        self.body.addWidget(SectionLabel("Reason", self))
         self._reason = QPlainTextEdit(self)
         self._reason.setAccessibleName("Reason")
         self._reason.setToolTip("What you looked at, kept with your name and the time")
@@ -214,10 +215,12 @@ class JudgeDialog(Question):
         self._reason.setTabChangesFocus(True)
         self._reason.setFixedHeight(self._reason.fontMetrics().lineSpacing() * 4 + 16)
         self.body.addWidget(self._reason)
+        self.body.addWidget(SectionLabel("Actual cost in units", self))
         self._cost = QLineEdit(self)
         self._cost.setAccessibleName("Actual cost in units")
         self._cost.setToolTip("What it really cost, in whole units; leave it empty if that is not known")
-        self._cost.setPlaceholderText(f"Actual cost in units, if you know it (allowed: {attempt.max_cost})")
+        self._cost.setPlaceholderText(f"Not known; at most {units(attempt.max_cost)}")
+        self._cost.setText("" if attempt.actual_cost is None else str(attempt.actual_cost))
         self.body.addWidget(self._cost)
         self._said = label("", Text.SMALL, wrap=True, parent=self)
         set_role(self._said, "danger")

@@ -9,6 +9,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from app.panels.evidence.kept_file import show_proof
 from app.panels.rows import (
     CardDelegate,
     Column,
@@ -164,6 +165,7 @@ class WorkOrdersView(PageView):
                 stop=self._stop,
                 resume=self._resume,
                 open_unknown=partial(self._session.open_page, "unknown"),
+                show_proof=partial(show_proof, self, self._session),
             ),
             self._decide,
             partial(self._session.open_page, "journal"),

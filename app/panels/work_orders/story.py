@@ -249,7 +249,7 @@ class StoryView(QWidget):
             parts.append((task.created_at, task.ordinal, stage, make))
         for decision in story.decisions:
             if decision.attempt_id is None:
-                make_decision = partial(DecisionBlock, decision, self._times)
+                make_decision = partial(DecisionBlock, decision, self._times, self._doings.show_proof)
                 parts.append((decision.decided_at, -1, decision, make_decision))
         for handoff in story.handoffs:
             make_handoff = partial(HandoffBlock, handoff, self._times)

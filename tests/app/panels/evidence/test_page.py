@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QDialog, QLabel, QPlainTextEdit, QPushButton
 
-from app.panels.evidence import artifacts as artifacts_module
+from app.panels.evidence import kept_file
 from app.panels.evidence.page import FILTERS, EvidencePage
 from app.panels.inbox.wrapped_text import WrappedText
 from app.widgets import Badge
@@ -263,7 +263,7 @@ async def test_a_copy_of_an_artifact_can_be_saved_and_a_lost_one_is_missing(
     async def chosen(parent, title, *, filters, name):
         return tmp_path / f"copy of {name}"
 
-    monkeypatch.setattr(artifacts_module, "ask_save_file", chosen)
+    monkeypatch.setattr(kept_file, "ask_save_file", chosen)
     page._artifacts._save.click()
     await console.settle()
     assert (tmp_path / "copy of kept.txt").read_text() == "kept"

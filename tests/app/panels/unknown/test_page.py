@@ -7,6 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
+from app.panels.evidence.kept_file import KeptFileDialog
+from app.panels.evidence.log_view import LogView
 from app.panels.unknown.deciding import ExitDialog
 from engine.control.decisions import Finding
 from engine.states import AttemptState, TaskState
@@ -149,7 +151,18 @@ async def test_nothing_unknown_says_so_and_a_decided_one_can_still_be_shown(
     await until(lambda: page._model.rowCount() == 0 and not page.case.view.is_open)
     page.show_subject(attempt)
     await until(lambda: page._stack.currentWidget() is page.case)
-    assert "ada decided" in words_of(page.case)
+    said = words_of(page.case)
+    assert "ada decided that it did not take effect" in said
+    assert "It did not take effect, as ada found: nothing there" in said
+    shows = next(one for one in page.case.findChildren(QPushButton) if one.text() == "Show")
+    shows.click()
+    await until(lambda: any(isinstance(one, KeptFileDialog) for one in QApplication.topLevelWidgets()))
+    (kept,) = [one for one in QApplication.topLevelWidgets() if isinstance(one, KeptFileDialog)]
+    await until(
+        lambda: isinstance(kept.preview.shown, LogView) and kept.preview.shown.table.model().rowCount()
+    )
+    assert kept.preview.shown.table.model().index(0, 0).data() == "I looked, and it is so."
+    kept.reject()
     page.show_subject("01ARZ3NDEKTSV4RRFFQ69G5FAV")
     await until(lambda: page._stack.currentWidget() is page._nothing)
 

@@ -212,7 +212,7 @@ async def test_the_story_goes_stage_by_stage_with_what_each_refers_to(console, m
     assert "Mends the result of stage 1 · implement" in words_of(stages[2])
     assert "Judges the result of stage 3 · correct" in words_of(stages[3])
     decision = story.findChild(DecisionBlock)
-    assert "ada decided: accepted the work" in words_of(decision)
+    assert "ada accepted the work" in words_of(decision)
     assert "“good”" in words_of(decision)
     assert "accepted" in [badge.word for badge in story.findChildren(Badge)]
     assert "has ended" in story._nothing.text()
