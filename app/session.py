@@ -35,11 +35,15 @@ STATUS_INTERVAL_MS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the command bar acts on: the engine, a work order or a task; ``label`` says it to the person."""
+    """What the command bar acts on: the engine, a work order or a task; ``label`` says it to the person.
+
+    ``ended`` is set where it is known that nothing of it can start or run any more.
+    """
 
     kind: NodeKind
     id: str
     label: str
+    ended: bool = False
 
 
 WHOLE_ENGINE = Selection(NodeKind.ENGINE, ENGINE_NODE_ID, "the whole engine")

@@ -101,6 +101,7 @@ def _button_of(action: QAction, role: Role, parent: QWidget) -> QWidget:
     )
 
     def follow() -> None:
+        made.setText(action.text())
         made.setEnabled(action.isEnabled())
         made.setToolTip(action.toolTip())
 

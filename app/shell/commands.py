@@ -79,6 +79,9 @@ class Commands(QObject):
         self.pause_all = self._action(
             "Pause everything", "Start nothing new; what runs goes on", "", self._pause_all
         )
+        self.hold_all = self._action(
+            "Hold everything…", "Start nothing new until a reason is answered", "", self._hold_all
+        )
         self.resume_all = self._action(
             "Resume everything…", "Lift pause and hold from the engine", "", self._resume_all
         )
@@ -107,14 +110,19 @@ class Commands(QObject):
         ready = status is not None and not superseded
         kinds = {hold.kind for hold in here}
         liftable = bool(kinds & set(BY_PERSON))
-        label = self._session.selection.label
-        _enable(self.pause, ready and HoldKind.PAUSE not in kinds, f"{label} is paused already", superseded)
+        label, ended = self._session.selection.label, self._session.selection.ended
+        can_pause = ready and HoldKind.PAUSE not in kinds and not ended
+        over = f"{label} has ended"
+        _enable(self.pause, can_pause, over if ended else f"{label} is paused already", superseded)
         _enable(self.hold, ready and HoldKind.HOLD not in kinds, f"{label} is held already", superseded)
+        self.resume.setText("Resume…" if liftable and kinds != {HoldKind.PAUSE} else "Resume")
         _enable(self.resume, ready and liftable, f"{label} is neither paused nor held", superseded)
         whole = {hold.kind for hold in holds_on(status, WHOLE_ENGINE)}
         self.pause_all.setEnabled(ready and HoldKind.PAUSE not in whole)
+        self.hold_all.setEnabled(ready and HoldKind.HOLD not in whole)
         self.resume_all.setEnabled(ready and bool(whole & set(BY_PERSON)))
-        _enable(self.cancel, ready, "The engine's state is not known yet", superseded)
+        why_not = over if ended else "The engine's state is not known yet"
+        _enable(self.cancel, ready and not ended, why_not, superseded)
         for given in (self.new_work_order, self.import_work_orders):
             if given is not None:
                 _enable(given, not superseded, "", superseded)
@@ -126,12 +134,19 @@ class Commands(QObject):
         await engine.pause(_node(chosen), self._session.actor, key=self._key())
 
     async def _hold(self) -> None:
-        chosen = self._session.selection
+        await self._hold_on(self._session.selection)
+
+    async def _hold_all(self) -> None:
+        await self._hold_on(WHOLE_ENGINE)
+
+    async def _hold_on(self, chosen: Selection) -> None:
         key = self._key()
         reason = await ask_reason(
             self._window,
             f"Hold {chosen.label}?",
-            "Nothing new starts until this reason is answered. What runs goes on.",
+            "It has ended, so nothing of it starts. Retention keeps it while it is held."
+            if chosen.ended
+            else "Nothing new starts until this reason is answered. What runs goes on.",
             action="Hold",
         )
         if reason is not None:

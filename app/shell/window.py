@@ -148,7 +148,7 @@ class MainWindow(QMainWindow):
         engine.addSeparator()
         engine.addAction(commands.cancel)
         engine.addSeparator()
-        engine.addActions([commands.pause_all, commands.resume_all])
+        engine.addActions([commands.pause_all, commands.hold_all, commands.resume_all])
         if extras.data:
             self._build_data_menu(menus.addMenu("&Data"), extras.data)
         self._build_view_menu(menus.addMenu("&View"))

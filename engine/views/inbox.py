@@ -55,7 +55,7 @@ def approval_card(rx: Rx, approval_id: str, guarantee: str, now: Instant) -> App
     """Everything about one request; ``guarantee`` is the platform's sentence about start checks."""
     row = rx.one(f"{_ROWS} WHERE approval.id = ?", (approval_id,)) or approval_row(rx, approval_id)
     task = task_row(rx, row["task_id"])
-    order = rx.one("SELECT spec FROM work_order WHERE id = ?", (row["work_order_id"],))
+    order = rx.one("SELECT * FROM work_order WHERE id = ?", (row["work_order_id"],))
     assert order is not None
     state = ApprovalState(row["state"])
     if state in (ApprovalState.PENDING, ApprovalState.APPROVED) and now >= row["expires_at"]:
@@ -79,6 +79,7 @@ def approval_card(rx: Rx, approval_id: str, guarantee: str, now: Instant) -> App
         validation_plan=json.loads(row["validation_plan"]) if row["validation_plan"] else None,
         validation_seal=row["validation_seal"],
         covers_validation=bool(row["covers_validation"]),
+        requested_by=actor_of(order, "requested_by"),
         asked_by=actor_of(row, "asked_by"),
         asked_at=row["asked_at"],
         expires_at=row["expires_at"],

@@ -107,7 +107,8 @@ class ApprovalCard:
 
     ``validation_plan`` is the step's own validation when one look may cover both (E-42b). ``differences``
     compares with the request before it (``previous_id``) if what would run has changed since. ``grant`` is the use of
-    the standing grant that approved it, if one did.
+    the standing grant that approved it, if one did. ``requested_by`` asked for the work order and gave the ``reason``;
+    ``asked_by`` asked for this approval, for later steps often the engine.
     """
 
     approval_id: str
@@ -125,6 +126,7 @@ class ApprovalCard:
     validation_plan: Mapping[str, Any] | None
     validation_seal: str | None
     covers_validation: bool
+    requested_by: Actor
     asked_by: Actor
     asked_at: Instant
     expires_at: Instant

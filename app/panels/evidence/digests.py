@@ -23,7 +23,7 @@ Verify = Callable[[str], Awaitable[str]]
 """Reads a kept file again and says whether its content is still the one of its digest."""
 
 _LOOKS = {
-    BlobState.TRUE: Look("true", Tone.OK, Shape.CHECK),
+    BlobState.TRUE: Look("matches", Tone.OK, Shape.CHECK),
     BlobState.MISSING: Look("MISSING", Tone.BAD, Shape.CROSS),
     BlobState.ALTERED: Look("ALTERED", Tone.BAD, Shape.TRIANGLE),
 }

@@ -229,7 +229,13 @@ class EvidencePage(PageView):
         words = ("Nothing matches", "No attempt is in this state.")
         if not filtered:
             words = ("No attempts", "They will stand here, newest first.")
-        if self._side.say_count(words) and not self._wanted:
+        loaded = self._side.say_count(words)
+        if self._list.currentIndex().isValid():
+            return
+        # What is wanted may come into the list later than it was asked for.
+        if self._wanted:
+            self._list.choose(self._model.number_of(self._wanted))
+        elif loaded:
             self._list.choose(0)
 
     def _on_changes(self, changes: Changes) -> None:

@@ -336,7 +336,7 @@ class CardView(QWidget):
         self._command.show_sheet(read_plan(card), self._further_limits(card))
         self._guarantee.set_text(card.guarantee)
         self._guarantee.setVisible(bool(card.guarantee))
-        self._reason.show_words(card.reason, spoken(str(card.asked_by)))
+        self._reason.show_words(card.reason, spoken(str(card.requested_by)))
         validation = read_validation(card)
         self._validation_part.setVisible(validation is not None)
         self._covers.setChecked(card.covers_validation)

@@ -43,7 +43,7 @@ class Done:
     def words(self, times: Times) -> str:
         """The line that is shown after the decision."""
         said = f"{self.verb} {self.what} at {times.clock(self.at)}"
-        return f"{said} · {self.note}" if self.note else said
+        return f"{said} · {times.sentence(self.note)}" if self.note else said
 
     def after(self, cards: Sequence[ApprovalCard]) -> Done:
         """The same, with what its requests have become since."""
@@ -53,8 +53,14 @@ class Done:
             return replace(self, note="withdrawn again; nothing runs", can_withdraw=False, tone=Tone.NEUTRAL)
         if ApprovalState.CONSUMED in states:
             return replace(self, note="used: its run was authorised", can_withdraw=False)
+        if still:
+            closed = (
+                gate for card in cards for gate in card.gates if not gate.open and gate.name != "approval"
+            )
+            waits = next((gate.why for gate in closed), "")
+            return replace(self, note=f"It waits: {waits}" if waits else "", can_withdraw=True)
         words = ", ".join(sorted(state_word(state) for state in states))
-        return replace(self, note="" if still else f"now {words}", can_withdraw=still)
+        return replace(self, note=f"now {words}", can_withdraw=False)
 
     def with_error(self, words: str) -> Done:
         """The same, with why it could not be taken back."""

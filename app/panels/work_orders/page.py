@@ -294,6 +294,5 @@ class WorkOrdersView(PageView):
 
 
 def _selection(order: WorkOrderRow) -> Selection:
-    return Selection(
-        NodeKind.WORK_ORDER, order.id, f"{order_name(order.number)} · {folder_name(order.workspace)}"
-    )
+    label = f"{order_name(order.number)} · {folder_name(order.workspace)}"
+    return Selection(NodeKind.WORK_ORDER, order.id, label, ended=order.ended_at is not None)

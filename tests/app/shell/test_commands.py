@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from app.session import WHOLE_ENGINE, Selection, Session
 from app.shell.window import MainWindow
@@ -144,7 +146,8 @@ async def test_only_what_can_work_can_be_pressed(
     names = ("pause", "hold", "resume", "cancel")
     assert {name for name in names if getattr(window.commands, name).isEnabled()} == possible
     buttons = {found.text(): found for found in window.bar.findChildren(QPushButton)}
-    for name, text in zip(names, ("Pause", "Hold…", "Resume", "Cancel…"), strict=True):
+    resume = "Resume…" if any(one.kind is HoldKind.HOLD for one in holds) else "Resume"
+    for name, text in zip(names, ("Pause", "Hold…", resume, "Cancel…"), strict=True):
         assert buttons[text].isEnabled() == (name in possible)
 
 
@@ -174,3 +177,34 @@ async def test_everything_can_be_paused_whatever_is_selected(
     window.commands.resume_all.trigger()
     await session.settled()
     assert [call[:2] for call in fake.calls] == [("pause", ENGINE_NODE), ("resume", ENGINE_NODE)]
+
+
+async def test_everything_can_be_held_whatever_is_selected(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    session.select(ORDER)
+    window.commands.hold_all.trigger()
+    dialog = await question()
+    assert dialog.windowTitle() == "Hold the whole engine?"
+    write(dialog, "lunch")
+    press(dialog, "Hold")
+    await session.settled()
+    assert fake.calls == [("hold", ENGINE_NODE, "lunch")]
+    await say(session, fake, holds=(hold(HoldKind.HOLD, "lunch"),))
+    assert not window.commands.hold_all.isEnabled()
+
+
+async def test_what_has_ended_is_neither_paused_nor_cancelled_and_a_hold_says_what_it_is_for(
+    window: MainWindow, session: Session, fake: FakeEngine
+) -> None:
+    """E-84: a held work order stays, whatever the retention says."""
+    session.select(replace(ORDER, ended=True))
+    await session.settled()
+    for action in (window.commands.pause, window.commands.cancel):
+        assert not action.isEnabled()
+        assert "WO-118 · payments-api has ended" in action.toolTip()
+    window.commands.hold.trigger()
+    dialog = await question()
+    assert any("Retention keeps it" in found.text() for found in dialog.findChildren(QLabel))
+    dialog.reject()
+    await session.settled()

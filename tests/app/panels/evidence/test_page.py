@@ -140,9 +140,9 @@ async def test_b122_verify_now_reads_again_and_tells_true_altered_missing(consol
     await console.settle()
     assert digests.answer(files["stdout"].sha256) == "ALTERED"
     assert digests.answer(files["stderr"].sha256) == "MISSING"
-    assert digests.answer(files["manifest"].sha256) == "true"
+    assert digests.answer(files["manifest"].sha256) == "matches"
     page._summary._record_again.click()
-    assert page._summary._record_badge.word == "true"
+    assert page._summary._record_badge.word == "matches"
     await shown(console, page, attempt.id, OUTPUT)
     page._output._bar.setCurrentIndex(1)
     await console.settle()

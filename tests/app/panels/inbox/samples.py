@@ -134,6 +134,7 @@ def approval_card(**fields: Any) -> ApprovalCard:
         "validation_plan": None,
         "validation_seal": None,
         "covers_validation": False,
+        "requested_by": AGENT,
         "asked_by": AGENT,
         "asked_at": START,
         "expires_at": START + 60 * MINUTE,

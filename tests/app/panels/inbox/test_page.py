@@ -14,10 +14,11 @@ from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from app.panels.inbox.sheet import Act
 from app.session import Selection
 from engine.control.holds import Node
+from engine.scheduling.gates import Gate
 from engine.states import ApprovalState, NodeKind
 from engine.views.values import ApprovalCard, DifferenceLine
 from tests.app.panels.inbox.conftest import MakeDesk, answer, dialog
-from tests.app.panels.inbox.samples import MINUTE, START, approval_card, plan_json
+from tests.app.panels.inbox.samples import GATES, MINUTE, START, approval_card, plan_json
 
 HOSTILE = (
     "python",
@@ -243,6 +244,16 @@ async def test_the_next_card_is_shown_disarmed_with_the_focus_on_its_body(desk: 
     assert one.card.isAncestorOf(QApplication.focusWidget())
     assert not isinstance(QApplication.focusWidget(), QPushButton)
     assert one.view._done.text() == "Approved WO-101 · implement “Title 1” at 00:00"
+
+
+async def test_an_approval_of_what_is_held_says_that_it_waits(desk: MakeDesk) -> None:
+    held = Gate("hold", False, "The engine is held: look at the disk.")
+    gates = tuple(held if gate.name == "hold" else gate for gate in GATES)
+    one = await desk([replace(card, gates=gates) for card in cards(2)])
+    await one.look_to_the_end()
+    one.approve_key()
+    await one.settle()
+    assert one.view._done.text().endswith("at 00:00 · It waits: The engine is held: look at the disk.")
 
 
 async def test_an_approval_can_be_withdrawn_at_once(desk: MakeDesk) -> None:
