@@ -309,7 +309,7 @@ class StandingAlerts:
             "Accept the result, reject it, or say how it goes on.",
             Tone.LIVE,
             "Show",
-            lambda: self._session.open_page("work_orders"),
+            lambda: self._session.open_page("work_orders", "waiting"),
             dismissable=True,
         )
 

@@ -20,8 +20,8 @@ class QuitAnswer(StrEnum):
     STOP = "stop"
 
 
-async def may_quit(window: QWidget, session: Session) -> bool:
-    """Ask what becomes of what runs; True when the console may close now.
+async def may_quit(window: QWidget, session: Session, *, to_restore: bool = False) -> bool:
+    """Ask what becomes of what runs; True when the console may close now, for good or ``to_restore``.
 
     After "wait" this returns when everything in flight has ended; until then nothing new is claimed, and a
     strip offers the way back.
@@ -30,21 +30,23 @@ async def may_quit(window: QWidget, session: Session) -> bool:
     if not running:
         return True
     are = "attempt runs" if len(running) == 1 else "attempts run"
+    verb = "restore" if to_restore else "quit"
+    closes = "The data is restored" if to_restore else "The console closes"
+    decides = "" if to_restore else " You decide about it at the next start."
     answer = await choose(
         window,
-        "Quit Praxis Console?",
+        "Close the data folder to restore?" if to_restore else "Quit Praxis Console?",
         f"{len(running)} {are} now. The console is what watches over them.",
         (
             Option(
                 QuitAnswer.WAIT,
-                "Wait, then quit",
-                "Nothing new starts. The console closes when what runs has ended by itself.",
+                f"Wait, then {verb}",
+                f"Nothing new starts. {closes} when what runs has ended by itself.",
             ),
             Option(
                 QuitAnswer.STOP,
-                "Stop them and quit",
-                "What runs is stopped and becomes UNKNOWN: a kill does not prove that nothing happened. "
-                "You decide about it at the next start.",
+                f"Stop them and {verb}",
+                f"What runs is stopped and becomes UNKNOWN: a kill does not prove that nothing happened.{decides}",
                 danger=True,
             ),
         ),
@@ -56,19 +58,19 @@ async def may_quit(window: QWidget, session: Session) -> bool:
     )
     if answer is None:
         return False
-    return answer == QuitAnswer.STOP or await _all_ended(session)
+    return answer == QuitAnswer.STOP or await _all_ended(session, "Restoring" if to_restore else "Quitting")
 
 
-async def _all_ended(session: Session) -> bool:
+async def _all_ended(session: Session, doing: str) -> bool:
     """Wait for the end of what runs; False if the person takes the quitting back meanwhile."""
     waiting = session.spawn(session.engine.finish(), "wait for what runs")
     session.alerts.show(
         Alert(
             "quitting",
-            "Quitting when what runs has ended.",
+            f"{doing} when what runs has ended.",
             "Nothing new starts until then.",
             Tone.LIVE,
-            "Do not quit",
+            "Do not restore" if doing == "Restoring" else "Do not quit",
             waiting.cancel,
         )
     )

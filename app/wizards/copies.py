@@ -14,6 +14,7 @@ from app.widgets import Question, Report, Times, ask_folder, button, label, numb
 from engine.backup import Copy, CopyKind, Progress, look_at_copy
 from engine.durations import size_text
 from engine.errors import PraxisError
+from engine.instants import Instant
 
 _KINDS = {
     CopyKind.BACKUP: "backup",
@@ -35,15 +36,18 @@ def contents_text(counts: Mapping[str, int]) -> str:
     return f"{words[0]}, {words[1]}, {words[2]} of the journal"
 
 
-def copy_text_line(copy: Copy, times: Times) -> str:
-    """One copy in one line."""
+def copy_lines(copy: Copy, times: Times, proven_at: Instant | None) -> tuple[str, str]:
+    """One copy in two lines: when and what; where and how large. The last proven one was made at ``proven_at``."""
     when = "made at an unknown time" if copy.made_at is None else times.stamp(copy.made_at)
-    parts = [when, _KINDS[copy.kind], size_text(copy.size)]
-    if copy.journal_sequence is not None:
-        parts.append(f"journal up to {number(copy.journal_sequence)}")
+    first = [when, _KINDS[copy.kind]]
+    if copy.kind is CopyKind.BACKUP and copy.made_at is not None and copy.made_at == proven_at:
+        first.append("the last proven one")
     if copy.problem:
-        parts.append(copy.problem)
-    return " · ".join(parts)
+        first.append(copy.problem)
+    second = [size_text(copy.size), str(copy.path)]
+    if copy.journal_sequence is not None:
+        second.insert(1, f"journal up to row {number(copy.journal_sequence)}")
+    return " · ".join(first), " · ".join(second)
 
 
 def passed_on(report: Report, title: str = "") -> Callable[[Progress], None]:
@@ -84,6 +88,8 @@ class CopyChoice(Question):
         self.list.setAccessibleName("Copies, newest first")
         self.list.setToolTip("Backups of this data folder, and what restores have set aside")
         self.list.setUniformItemSizes(True)
+        self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setMinimumHeight(self.list.fontMetrics().lineSpacing() * 9)
         self.body.addWidget(self.list)
         self._none = label(
@@ -106,7 +112,10 @@ class CopyChoice(Question):
         self.action = self.add_action(action, f"{title}: go on with the one that is chosen")
         self.list.currentItemChanged.connect(lambda *_: self._refresh())
         if copies:
-            self.list.setCurrentRow(0)
+            backups = (
+                at for at, copy in enumerate(copies) if copy.kind is CopyKind.BACKUP and not copy.problem
+            )
+            self.list.setCurrentRow(next(backups, 0))
         self._refresh()
         (self.list if copies else other).setFocus()
 
@@ -127,7 +136,9 @@ class CopyChoice(Question):
         self.list.setCurrentRow(0)
 
     def _add(self, copy: Copy, *, first: bool = False) -> None:
-        item = QListWidgetItem(spoken(copy_text_line(copy, self._session.times)))
+        status = self._session.status
+        proven_at = None if status is None else status.proven_backup_at
+        item = QListWidgetItem("\n".join(map(spoken, copy_lines(copy, self._session.times, proven_at))))
         item.setData(_COPY, copy)
         item.setToolTip(spoken(str(copy.path)))
         if copy.problem:

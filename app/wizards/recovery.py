@@ -16,7 +16,7 @@ from shiboken6 import isValid
 
 from app.theme import Shape, Text, Tone
 from app.widgets import Badge, Question, Times, button, copy_text, frame, label, opened, row, spoken
-from app.wizards.copies import copy_text_line
+from app.wizards.copies import copy_lines
 from app.wizards.restore import RestoreWish
 from engine.actors import Actor, ActorKind
 from engine.backup import Copy, CopyKind, list_copies, verify_backup
@@ -109,7 +109,7 @@ class RecoveryScreen(Question):
     def _add(self, copy: Copy, times: Times) -> None:
         box = frame("raised", self)
         line = row(box, margins=(12, 8, 8, 8), gap=12)
-        said = label(spoken(copy_text_line(copy, times)), wrap=True, parent=box)
+        said = label("\n".join(map(spoken, copy_lines(copy, times, None))), wrap=True, parent=box)
         said.setToolTip(spoken(str(copy.path)))
         line.addWidget(said, 1)
         badge = Badge(parent=box)

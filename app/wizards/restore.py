@@ -5,7 +5,7 @@ The restore itself needs the data folder closed: the console closes it, restores
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,8 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from app.alerts import Alert
+from app.panels.journal.words import kind_words
+from app.panels.words import stage_name
 from app.session import Session
 from app.shell.quitting import may_quit
 from app.theme import Tone
@@ -38,6 +40,8 @@ from engine.backup.watch import watched
 from engine.clock import Clock
 from engine.durations import size_text
 from engine.errors import PraxisError
+from engine.states import AttemptState, WorkOrderState
+from engine.views.values import AttemptRow
 
 _LISTED = 60
 
@@ -84,11 +88,12 @@ async def restore_copy(window: QWidget, session: Session, copy: Copy) -> None:
             await show_verification(window, session, found)
             return
     comparison = await session.engine.backups.compare(copy)
-    dialog = ConfirmRestore(window, session.times, session.engine.folder, copy, comparison)
+    running = await session.engine.running()
+    dialog = ConfirmRestore(window, session.times, session.engine.folder, copy, comparison, running)
     if not await opened(dialog):
         return
     reason = dialog.reason
-    if not await may_quit(window, session):
+    if not await may_quit(window, session, to_restore=True):
         return
     wish = RestoreWish(session.engine.folder, copy, session.actor, reason, session.engine.clock)
     session.leave(wish)
@@ -98,7 +103,13 @@ class ConfirmRestore(Question):
     """What would be lost, what has happened since, and the folder's name to be typed."""
 
     def __init__(
-        self, parent: QWidget | None, times: Times, folder: Path, copy: Copy, comparison: Comparison
+        self,
+        parent: QWidget | None,
+        times: Times,
+        folder: Path,
+        copy: Copy,
+        comparison: Comparison,
+        running: Sequence[AttemptRow],
     ) -> None:
         super().__init__(
             parent,
@@ -117,6 +128,10 @@ class ConfirmRestore(Question):
             facts.add("Happened since", _since(comparison), tone=Tone.UNKNOWN)
         if comparison.removed_count:
             facts.add("Removed since", _removed_text(comparison), tone=Tone.WARN)
+        if comparison.doubtful_count:
+            facts.add("Left in doubt", _doubtful_text(comparison), tone=Tone.UNKNOWN)
+        if running:
+            facts.add("Runs now", _running_text(running), tone=Tone.WARN)
         if comparison.new_schema:
             facts.add("Cannot be in it", f"what came later: {', '.join(comparison.new_schema)}")
         self.body.addWidget(facts)
@@ -191,12 +206,28 @@ def _since(found: Comparison) -> str:
 
 
 def _removed_text(found: Comparison) -> str:
-    names = ", ".join(f"WO-{one}" for one in found.removed[:8])
-    more = f" and {number(found.removed_count - 8)} more" if found.removed_count > 8 else ""
     return (
-        f"{count_text(found.removed_count, 'work order')} that ended after the backup ({names}{more}); "
-        "you decide before anything of that is asked again"
+        f"{count_text(found.removed_count, 'work order')} that ended after the backup "
+        f"({_names(found.removed, found.removed_count)}); you decide before anything of that is asked again"
     )
+
+
+def _doubtful_text(found: Comparison) -> str:
+    return (
+        f"{count_text(found.doubtful_count, 'work order')} of which something was started in data that a restore has "
+        f"set aside ({_names(found.doubtful, found.doubtful_count)}); you decide before anything of that is asked again"
+    )
+
+
+def _names(numbers: Sequence[int], count: int) -> str:
+    names = ", ".join(f"WO-{one}" for one in numbers[:8])
+    return f"{names} and {number(count - 8)} more" if count > 8 else names
+
+
+def _running_text(running: Sequence[AttemptRow]) -> str:
+    names = ", ".join(stage_name(one.number, one.purpose) for one in running[:8])
+    more = f" and {number(len(running) - 8)} more" if len(running) > 8 else ""
+    return f"{names}{more}. You are asked what becomes of it before the folder is closed."
 
 
 def _details(found: Comparison, times: Times) -> Iterator[str]:
@@ -211,7 +242,7 @@ def _details(found: Comparison, times: Times) -> Iterator[str]:
         yield f"{word}: WO-{order.number} {spoken(order.title)} · {order.state}"
     for decision in found.decisions[:_LISTED]:
         about = "" if decision.number is None else f" WO-{decision.number}"
-        yield f"{times.stamp(decision.at)}: {decision.kind}{about} by {spoken(decision.actor)}"
+        yield f"{times.stamp(decision.at)}: {kind_words(decision.kind)}{about} by {spoken(decision.actor)}"
 
 
 # ----------------------------------------------------------------------------------- while nothing is open
@@ -273,12 +304,19 @@ def tell_restored(window: QWidget, session: Session, report: RestoreReport) -> N
 
 async def acknowledge(window: QWidget, session: Session) -> None:
     """Ask what the person has seen after a restore; then work may begin again."""
+    engine = session.engine
+    unknown = await engine.attempts(states=(AttemptState.UNKNOWN,), limit=_LISTED)
+    waiting = await engine.work_orders(states=(WorkOrderState.DECISION_NEEDED,), limit=_LISTED)
     reason = await ask_reason(
         window,
         "Let work begin again?",
-        "Look first at what is UNKNOWN, at the work orders that need your decision, and at what was started after "
-        "the backup. Then say what you found.",
+        "Look first at what is UNKNOWN and at the work orders that need your decision: it may have been done already. "
+        "Then say what you found.",
         action="I have looked",
+        details=[
+            *(f"UNKNOWN: {stage_name(one.number, one.purpose)} · {spoken(one.title)}" for one in unknown),
+            *(f"Decide: WO-{one.number} · {spoken(one.title)}" for one in waiting),
+        ],
     )
     if reason is not None:
         await session.engine.acknowledge_restore(session.actor, reason)

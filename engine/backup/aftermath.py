@@ -6,11 +6,13 @@ now, nothing that was approved in it is approved now, and nothing starts until a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.actors import ENGINE, Actor
 from engine.backup.comparing import Present
+from engine.backup.proof import remember_proof
 from engine.control.agents import revoke_all
 from engine.control.holds import WHOLE_ENGINE, place_hold, release
 from engine.dispatch.approvals import end_approval, require_reason
@@ -72,6 +74,8 @@ def make_safe(
                    ON CONFLICT (name) DO UPDATE SET value = max(counter.value, excluded.value)""",
                 (name, value),
             )
+        if present.proof is not None:
+            remember_proof(tx, present.proof)
     while len(recover_abandoned_claims(tx, epoch, _BATCH, now=now)) == _BATCH:
         pass
     unknown = _in_flight_unknown(tx, present, now)
@@ -89,6 +93,8 @@ def make_safe(
             "unknown": list(unknown),
             "void": list(void),
             "needs_decision": list(asked),
+            # Later restores read it: what ran in the data set aside has happened, whatever comes back.
+            "started": [] if present is None else _known_here(tx, present.started),
             "set_aside": None
             if present is None
             else {
@@ -194,11 +200,20 @@ def _ask_person(tx: Tx, present: Present | None, now: Instant) -> tuple[str, ...
             )
         elif row["task_id"] in present.started:
             asked[row["id"]] = (
-                "After the restore: this was started after the backup was made. Its effect may be there already."
+                "After the restore: this was started after the backup was made. Its effect may be there already; the "
+                "data that was set aside knows what became of it."
             )
     for order, reason in asked.items():
         move_work_order(tx, order, WorkOrderState.DECISION_NEEDED, reason, ENGINE, now)
     return tuple(asked)
+
+
+def _known_here(tx: Tx, tasks: frozenset[str]) -> list[str]:
+    rows = tx.all(
+        "SELECT task.id FROM json_each(?) AS one JOIN task ON task.id = one.value ORDER BY task.id",
+        (json.dumps(sorted(tasks)),),
+    )
+    return [row["id"] for row in rows]
 
 
 def _number(value: object) -> int:

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from engine.backup.contents import Contents, has_table, open_copy, read_contents
+from engine.backup.proof import Proof, last_proof
+from engine.dispatch.restores import RESTORE_SUBJECT
 from engine.errors import PraxisError
 from engine.instants import Instant
 from engine.storage.checkpoints import checkpoint_over, has_checkpoints, known_point
@@ -85,7 +87,8 @@ class Comparison:
     ``rows_of_copy`` the copy's. ``new_schema`` names the steps that an older copy is brought up to date with:
     what they added cannot be in it (B-095). ``why_unread`` says why the present data could not be read, or "".
     ``removed`` are the numbers of work orders of the copy that have ended since and were removed by retention: what
-    they did is not known any more.
+    they did is not known any more. ``doubtful`` are those of which something was started in data that a restore since
+    the copy has set aside: none of both data knows what became of it.
     """
 
     same_instance: bool
@@ -103,6 +106,8 @@ class Comparison:
     new_schema: tuple[str, ...]
     removed: tuple[int, ...] = ()
     removed_count: int = 0
+    doubtful: tuple[int, ...] = ()
+    doubtful_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +115,9 @@ class Present:
     """What a restore must know of the data that it sets aside, so that nothing of it comes twice.
 
     ``fates`` is the state of each attempt that may have been in flight in the copy; ``started`` the tasks of which
-    something was started after the copy was made, ``counters`` the numbers given out. ``removed`` are work orders of
-    the copy that retention has removed since.
+    something was started after the copy was made, here or in data that was set aside since, ``counters`` the numbers
+    given out. ``removed`` are work orders of
+    the copy that retention has removed since. ``proof`` is the last backup that was proven.
     """
 
     contents: Contents
@@ -120,6 +126,7 @@ class Present:
     fates: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     started: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
+    proof: Proof | None = None
 
 
 def compare(folder: Path, copy: Path) -> Comparison:
@@ -168,6 +175,7 @@ def look_at_both(present: sqlite3.Connection | None, copy: sqlite3.Connection, w
     decisions, decision_count = _lost_decisions(rx, common)
     effects, effect_count = _effects(rx, common)
     removed = _removed(rx, other, common) if same else {}
+    doubtful = _numbers(rx, _left_in_doubt(rx, common)) if same else ()
     return Comparison(
         same,
         True,
@@ -184,6 +192,8 @@ def look_at_both(present: sqlite3.Connection | None, copy: sqlite3.Connection, w
         new_schema,
         tuple(sorted(removed.values())[:MOST_LISTED]),
         len(removed),
+        doubtful[:MOST_LISTED],
+        len(doubtful),
     )
 
 
@@ -212,8 +222,10 @@ def read_present(database: sqlite3.Connection, copy: sqlite3.Connection) -> Pres
                 (common,),
             )
         )
+        started |= _left_in_doubt(rx, common)
         removed = frozenset(_removed(rx, other, common))
-    return Present(contents, None if clock is None else dict(clock), counters, fates, started, removed)
+    clock_row = None if clock is None else dict(clock)
+    return Present(contents, clock_row, counters, fates, started, removed, last_proof(rx))
 
 
 def common_sequence(ours: Rx, theirs: Rx) -> int:
@@ -269,6 +281,32 @@ def _removed(ours: Rx, theirs: Rx, common: int) -> dict[str, int]:
         if row["id"] not in here
         and (row["sequence"] <= common or checkpoint_over(ours, row["sequence"]) is not None)
     }
+
+
+def _left_in_doubt(rx: Rx, common: int) -> frozenset[str]:
+    """Tasks of which something was, or may have been, started in data that restores after ``common`` set aside."""
+    tasks: set[str] = set()
+    for row in rx.all(
+        "SELECT detail FROM journal WHERE subject_kind = ? AND kind = 'restore.done' AND sequence > ?",
+        (RESTORE_SUBJECT, common),
+    ):
+        detail = json.loads(row["detail"])
+        tasks.update(detail.get("started", ()))
+        for order in detail["needs_decision"]:
+            tasks.update(
+                task["id"] for task in rx.all("SELECT id FROM task WHERE work_order_id = ?", (order,))
+            )
+    return frozenset(tasks)
+
+
+def _numbers(rx: Rx, tasks: frozenset[str]) -> tuple[int, ...]:
+    """The numbers of the work orders of these tasks, in order."""
+    rows = rx.all(
+        """SELECT DISTINCT number FROM json_each(?) AS one JOIN task ON task.id = one.value
+           JOIN work_order ON work_order.id = task.work_order_id ORDER BY number""",
+        (json.dumps(sorted(tasks)),),
+    )
+    return tuple(row["number"] for row in rows)
 
 
 def _lost_orders(rx: Rx, common: int) -> tuple[tuple[LostOrder, ...], int]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.actors import Actor
-from engine.backup.rehearsing import Rehearsal
-from engine.backup.taking import Backup
 from engine.instants import Instant, format_instant, parse_instant
 from engine.storage import Rx, Subject, Tx
+
+if TYPE_CHECKING:
+    from engine.backup.rehearsing import Rehearsal
+    from engine.backup.taking import Backup
 
 _KEY = "last_proven_backup"
 
@@ -51,13 +54,18 @@ def record_proof(tx: Tx, rehearsal: Rehearsal, actor: Actor, *, now: Instant) ->
         now,
         detail={"path": str(rehearsal.path), "made_at": format_instant(rehearsal.made_at)},
     )
+    remember_proof(tx, Proof(str(rehearsal.path), rehearsal.made_at, now))
+
+
+def remember_proof(tx: Tx, proof: Proof) -> None:
+    """Take a proof as the last one unless that of a later backup is known."""
     known = last_proof(tx)
-    if known is None or known.made_at <= rehearsal.made_at:
+    if known is None or known.made_at <= proof.made_at:
         value = json.dumps(
             {
-                "path": str(rehearsal.path),
-                "made_at": format_instant(rehearsal.made_at),
-                "proven_at": format_instant(now),
+                "path": proof.path,
+                "made_at": format_instant(proof.made_at),
+                "proven_at": format_instant(proof.proven_at),
             }
         )
         tx.run(

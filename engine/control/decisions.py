@@ -324,7 +324,7 @@ def _took_effect(
         AttemptState.EXECUTED,
         outcome=Outcome.SUCCEEDED,
         reason_code="decided_by_person",
-        reason=f"It took effect, as {actor.name} found: {reason}",
+        reason=_found(attempt, "took effect", actor, reason),
         actual_cost=cost if cost is not None else attempt["actual_cost"],
         cost_source="person" if cost is not None else attempt["cost_source"],
         actual_active_ms=active_ms
@@ -380,7 +380,7 @@ def _did_not(
         attempt["id"],
         AttemptState.VOIDED,
         reason_code="decided_by_person",
-        reason=f"It did not take effect, as {actor.name} found: {reason}",
+        reason=_found(attempt, "did not take effect", actor, reason),
     )
     _journal_attempt(tx, attempt, actor, reason, now)
     gone = order["ended_at"] is not None or order["state"] == WorkOrderState.CANCELLING
@@ -394,6 +394,12 @@ def _did_not(
         approval_id=None,
         ready_at=now,
     )
+
+
+def _found(attempt: sqlite3.Row, what: str, actor: Actor, reason: str) -> str:
+    """What a person found, with what was known before: that is what it was decided on."""
+    ended = "" if reason.rstrip().endswith((".", "!", "?")) else "."
+    return f"It {what}, as {actor.name} found: {reason.rstrip()}{ended} Known before: {attempt['reason']}"
 
 
 def _journal_attempt(tx: Tx, attempt: sqlite3.Row, actor: Actor, reason: str, now: Instant) -> None:

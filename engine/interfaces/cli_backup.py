@@ -406,6 +406,13 @@ def _comparison_lines(found: Comparison) -> Iterator[Line]:
         yield Text(
             f"Ended since, and removed by retention: {names}{more}. You decide about them first.", "yellow"
         )
+    if found.doubtful_count:
+        names = ", ".join(f"WO-{number}" for number in found.doubtful[:LISTED])
+        more = f" and {found.doubtful_count - LISTED} more" if found.doubtful_count > LISTED else ""
+        yield Text(
+            f"Started in data that a restore has set aside: {names}{more}. You decide about them first.",
+            "yellow",
+        )
     if found.new_schema:
         yield f"The backup is older and cannot hold what came with: {', '.join(found.new_schema)}"
 

@@ -113,6 +113,12 @@ class FakeEngine:
     async def running(self) -> tuple[Any, ...]:
         return self.in_flight
 
+    async def attempts(self, **_: Any) -> tuple[Any, ...]:
+        return ()
+
+    async def work_orders(self, **_: Any) -> tuple[Any, ...]:
+        return ()
+
     async def diagnostics(self) -> Any:
         raise WrongState("An engine of memory has no database.")
 

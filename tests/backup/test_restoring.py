@@ -16,9 +16,10 @@ from engine.backup import CopyKind, list_copies, restore, take_backup, undo_rest
 from engine.backup.aftermath import acknowledge_restore
 from engine.clock import ManualClock
 from engine.clock_watch import Reading
+from engine.control.cancel import cancel
 from engine.control.clock_trust import store_reading
 from engine.control.decisions import Finding
-from engine.control.holds import WHOLE_ENGINE, resume
+from engine.control.holds import WHOLE_ENGINE, Node, resume
 from engine.errors import (
     BackupNotGood,
     Cancelled,
@@ -32,6 +33,7 @@ from engine.errors import (
 )
 from engine.files import replace_file
 from engine.scheduling.claims import claim_tasks
+from engine.states import NodeKind
 from engine.storage import Storage, swap
 from engine.storage.connections import DATABASE_FILE
 from engine.storage.journal import verify_journal
@@ -79,6 +81,47 @@ async def test_b096_what_ran_after_the_backup_does_not_run_again(house: House) -
     assert await ledger.claim(10) == (), "even without the hold no approval is left"
     done = await ledger.one("SELECT detail FROM journal WHERE kind = 'restore.done'")
     assert json.loads(done["detail"])["effects_after"] == [ran]
+
+
+async def test_e82_what_ran_in_data_that_was_set_aside_is_remembered_by_every_later_restore(
+    house: House,
+) -> None:
+    """Restored, run, undone, restored again: the run is in none of both data, and its effect is in the world."""
+    made = house.take()
+    await house.close()
+    house.restore(made.path)
+    ledger = await house.reopen()
+    await ledger.write(acknowledge_restore, PERSON, "looked")
+    await ledger.ask(house.waiting)
+    await ledger.run(house.waiting)
+    await house.close()
+    undone = undo_restore(house.folder, actor=PERSON, clock=house.clock)
+    assert house.waiting in undone.aftermath.asked
+    assert (await _state(await house.reopen(), house.waiting))[0] == "DECISION_NEEDED"
+    await house.close()
+    for _ in range(2):
+        report = house.restore(made.path)
+        assert report.comparison.doubtful == (2,)
+        assert house.waiting in report.aftermath.asked, (
+            "it may have taken effect, whatever was restored since"
+        )
+
+
+async def test_e82_what_was_given_up_here_and_ran_there_is_remembered(house: House) -> None:
+    """Cancelled in the data that comes back, it is no order to ask about; an older backup knows it as ready."""
+    made = house.take()
+    await house.ledger.write(cancel, Node(NodeKind.WORK_ORDER, house.waiting), PERSON, "not needed")
+    await house.close()
+    house.restore(made.path)
+    ledger = await house.reopen()
+    await ledger.write(acknowledge_restore, PERSON, "looked")
+    await ledger.ask(house.waiting)
+    await ledger.run(house.waiting)
+    await house.close()
+    undo_restore(house.folder, actor=PERSON, clock=house.clock)
+    report = house.restore(made.path)
+    assert report.comparison.doubtful == (2,)
+    assert house.waiting in report.aftermath.asked
 
 
 async def test_e82_what_is_known_not_to_have_run_is_asked_afresh(house: House) -> None:

@@ -11,6 +11,7 @@ from pathlib import PureWindowsPath
 from app.panels.inbox.row_text import one_line
 from app.theme import Look, Shape, Tone, look_of, state_word
 from app.widgets import Budget, Element, Times, duration_text, number, spoken
+from engine.actors import ActorKind
 from engine.dispatch.environment import ASKED_OF_PYTHON, SealedSecret, SealedValue
 from engine.dispatch.inputs import SealedInput
 from engine.dispatch.plan import Plan, plan_from_json
@@ -133,7 +134,7 @@ def subtitle(card: ApprovalCard, times: Times) -> str:
         (
             f"WO-{card.number}",
             state_word(card.purpose),
-            f"asked by {spoken(str(card.asked_by))} {times.age(card.asked_at)}",
+            f"asked by {_asker(card)} {times.age(card.asked_at)}",
             f"seal {card.seal[:4]} {card.seal[4:8]}",
         )
     )
@@ -424,3 +425,9 @@ def _limit_facts(plan: Plan) -> tuple[Fact, ...]:
 
 def _count(value: int, one: str, many: str) -> str:
     return f"{number(value)} {one if value == 1 else many}"
+
+
+def _asker(card: ApprovalCard) -> str:
+    """Who asked; where the engine did, also for whom."""
+    asked, requested = spoken(str(card.asked_by)), spoken(str(card.requested_by))
+    return f"the engine for {requested}" if card.asked_by.kind is ActorKind.ENGINE else asked

@@ -247,7 +247,7 @@ def _means(view: UnknownView, finding: Finding) -> str:
             )
         case Finding.DID_NOT:
             return (
-                f"Its exposure ({released_words(view)}) is released. The stage is ready again, and nothing of it "
+                f"Its exposure ({released_words(view)}) is released. The step is ready again, and nothing of it "
                 "runs before somebody approves it anew. It is marked as decided by you, not as observed."
             )
         case Finding.STILL_UNKNOWN:

@@ -43,6 +43,7 @@ from app.widgets import (
     row,
     spoken,
 )
+from engine.control.holds import BY_PERSON
 from engine.durations import size_text
 from engine.states import ApprovalState, AttemptState, HoldKind, TaskState
 from engine.views.values import (
@@ -71,6 +72,8 @@ class Doings:
     resume: Callable[[HoldRow], None]
     open_unknown: Callable[[str], None]
     show_proof: Callable[[ProofRef], None]
+    acknowledge_restore: Callable[[], None]
+    restore_trust: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,24 +338,33 @@ class HoldBlock(SideBar):
         super().__init__(look.tone, parent)
         verb = "paused" if hold.kind is HoldKind.PAUSE else "on hold"
         words = f"{_name_of(hold)} is {verb}"
-        self.setAccessibleName(f"{words}: {hold.reason}" if hold.reason else words)
+        # A person's words stay as they are; the engine's have its times.
+        reason = hold.reason if hold.kind in BY_PERSON else times.sentence(hold.reason)
+        self.setAccessibleName(f"{words}: {reason}" if reason else words)
         lines = column(self, margins=(14, 7, 8, 8), gap=3)
         head = row(gap=6)
         head.addWidget(Mark(look.shape, look.tone, self), 0, _TOP)
         head.addWidget(label(words, Text.STRONG, wrap=True, parent=self), 1)
         head.addWidget(AgeLabel(times, hold.placed_at, f"by {actor_words(hold.actor)} ", role=Text.SMALL))
-        if hold.kind in (HoldKind.PAUSE, HoldKind.HOLD, HoldKind.OVERRUN):
-            again = InlineButton(
-                "Resume" if hold.kind is HoldKind.PAUSE else "Resume…",
-                "Let work start again below this",
-                partial(doings.resume, hold),
-                name=f"Resume {_name_of(hold)}",
-                parent=self,
-            )
-            head.addWidget(again)
+        head.addWidget(self._way_on(hold, doings))
         lines.addLayout(head)
-        if hold.reason:
-            lines.addWidget(prose(f"“{hold.reason}”", name="Reason", parent=self))
+        if reason:
+            lines.addWidget(prose(f"“{reason}”", name="Reason", parent=self))
+
+    def _way_on(self, hold: HoldRow, doings: Doings) -> InlineButton:
+        if hold.kind is HoldKind.RESTORE:
+            tip = "Say what you found after the restore, and let work begin again"
+            return InlineButton("I have looked…", tip, doings.acknowledge_restore, parent=self)
+        if hold.kind is HoldKind.CLOCK:
+            tip = "Confirm in three steps that the time can be judged by again"
+            return InlineButton("Restore trust…", tip, doings.restore_trust, parent=self)
+        return InlineButton(
+            "Resume" if hold.kind is HoldKind.PAUSE else "Resume…",
+            "Let work start again below this",
+            partial(doings.resume, hold),
+            name=f"Resume {_name_of(hold)}",
+            parent=self,
+        )
 
 
 def _name_of(hold: HoldRow) -> str:

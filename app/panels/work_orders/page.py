@@ -30,11 +30,12 @@ from app.shell.commands import resume
 from app.shell.pages import PageView
 from app.widgets import EmptyState, column, frame
 from app.wizards.new_work_order import new_work_order
+from app.wizards.restore import acknowledge
 from engine.errors import NotFound
 from engine.states import NodeKind, WorkOrderState
 from engine.views.values import AttemptRow, EngineStatus, HoldRow, WorkOrderRow
 
-NEW = "new"
+NEW, WAITING = "new", "waiting"
 """The subject that opens the dialog for a new work order."""
 
 AROUND_MS = 1000
@@ -49,6 +50,8 @@ FILTERS: tuple[tuple[str, tuple[WorkOrderState, ...]], ...] = (
     ("Rejected", (_W.REJECTED,)),
     ("Cancelled", (_W.CANCELLED, _W.CANCELLING)),
 )
+
+_WAITING_FILTER = 2
 
 
 def _key(order: WorkOrderRow) -> str:
@@ -91,9 +94,14 @@ class WorkOrdersView(PageView):
     # --------------------------------------------------------------------------------- what the shell asks
 
     def show_subject(self, subject_id: str) -> None:
-        """Show a work order; ``new`` opens the dialog for a new one."""
+        """Show a work order; ``new`` opens the dialog for a new one, ``waiting`` lists what waits for a decision."""
         if subject_id == NEW:
             self._new_work_order()
+            return
+        if subject_id == WAITING:
+            self._wanted = ""
+            self._list.choose(0 if self._side.states.currentIndex() == _WAITING_FILTER else -1)
+            self._side.states.setCurrentIndex(_WAITING_FILTER)
             return
         self._wanted = subject_id
         place = self._model.number_of(subject_id)
@@ -166,6 +174,8 @@ class WorkOrdersView(PageView):
                 resume=self._resume,
                 open_unknown=partial(self._session.open_page, "unknown"),
                 show_proof=partial(show_proof, self, self._session),
+                acknowledge_restore=self._acknowledge_restore,
+                restore_trust=partial(self._session.open_page, "clock", "restore"),
             ),
             self._decide,
             partial(self._session.open_page, "journal"),
@@ -288,6 +298,9 @@ class WorkOrdersView(PageView):
         name = "the whole engine" if hold.node_kind is NodeKind.ENGINE else hold.node_name
         chosen = Selection(hold.node_kind, hold.node_id, name)
         self._session.spawn(resume(self.window(), self._session, chosen), "resume")
+
+    def _acknowledge_restore(self) -> None:
+        self._session.spawn(acknowledge(self.window(), self._session), "after a restore")
 
     def _new_work_order(self) -> None:
         self._session.spawn(new_work_order(self.window(), self._session), "new work order")

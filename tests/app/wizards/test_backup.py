@@ -302,7 +302,8 @@ async def test_b089_with_runs_active_it_asks_what_becomes_of_them(
     await made_backup(console)
     asked: list[bool] = []
 
-    async def may_not(*_: object) -> bool:
+    async def may_not(*_: object, to_restore: bool) -> bool:
+        assert to_restore
         asked.append(True)
         return False
 

@@ -250,6 +250,7 @@ async def test_an_approval_of_what_is_held_says_that_it_waits(desk: MakeDesk) ->
     held = Gate("hold", False, "The engine is held: look at the disk.")
     gates = tuple(held if gate.name == "hold" else gate for gate in GATES)
     one = await desk([replace(card, gates=gates) for card in cards(2)])
+    one.card.focus_body()
     await one.look_to_the_end()
     one.approve_key()
     await one.settle()

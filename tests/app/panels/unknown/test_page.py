@@ -153,7 +153,7 @@ async def test_nothing_unknown_says_so_and_a_decided_one_can_still_be_shown(
     await until(lambda: page._stack.currentWidget() is page.case)
     said = words_of(page.case)
     assert "ada decided that it did not take effect" in said
-    assert "It did not take effect, as ada found: nothing there" in said
+    assert "It did not take effect, as ada found: nothing there. Known before: The command" in said
     shows = next(one for one in page.case.findChildren(QPushButton) if one.text() == "Show")
     shows.click()
     await until(lambda: any(isinstance(one, KeptFileDialog) for one in QApplication.topLevelWidgets()))

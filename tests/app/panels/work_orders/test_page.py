@@ -405,6 +405,19 @@ async def test_filters_are_asked_of_the_engine(console, make_page):
     assert titles(page) == ["Finished one"]
 
 
+async def test_what_waits_for_a_decision_is_listed_and_shown_when_asked_for(console, make_page):
+    waits = await console.finished("Waits for a decision")
+    await console.submit("Newer, and waits for nothing but approval")
+    page = make_page()
+    await console.settle()
+    for _ in range(2):
+        page.show_subject("waiting")
+        await console.settle()
+        assert titles(page) == ["Waits for a decision"]
+        assert page._wanted == waits
+        assert page._list.currentIndex().row() == 0
+
+
 async def test_a_row_that_leaves_the_filter_leaves_the_list(console, make_page):
     identity = await console.finished("Leaves")
     page = make_page()
