@@ -100,7 +100,9 @@ class WorkOrdersView(PageView):
             return
         if subject_id == WAITING:
             self._wanted = ""
-            self._list.choose(0 if self._side.states.currentIndex() == _WAITING_FILTER else -1)
+            self._list.choose(-1)
+            if self._side.states.currentIndex() == _WAITING_FILTER:
+                self._list.choose(0)
             self._side.states.setCurrentIndex(_WAITING_FILTER)
             return
         self._wanted = subject_id
