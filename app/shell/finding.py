@@ -106,12 +106,13 @@ class FindDialog(Question):
     def _say(self) -> None:
         count = self._model.rowCount()
         self._go.setEnabled(count > 0)
-        if not self._asked.strip():
-            self._count.setText("Identities and digests are found whole; a seal by its first 8 digits")
-        elif not count:
-            self._count.setText("Nothing is called so")
-        else:
-            self._count.setText("1 thing" if count == 1 else f"{count}{'+' if count == MOST else ''} things")
+        found = "1 thing" if count == 1 else f"{count}{'+' if count == MOST else ''} things"
+        self._count.setText(found if count else "")
+        self._table.say_empty(
+            "Nothing is called so."
+            if self._asked.strip()
+            else "Ids and digests are found when they are whole, a seal by its first 8 digits, anything else by a part."
+        )
 
     def _take(self) -> None:
         """Accept the row that is chosen; what was typed since is looked for first."""

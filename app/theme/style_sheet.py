@@ -41,6 +41,7 @@ QPushButton[role="quiet"]:focus {{ border: 2px solid {accent}; }}
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QComboBox, QDateTimeEdit {{ background: {surface};
   color: {text}; border: 1px solid {edge}; border-radius: 4px; padding: {pad_field}px 7px;
   selection-background-color: {accent}; selection-color: {on_accent}; placeholder-text-color: {muted}; }}
+QPlainTextEdit[readOnly="true"] {{ background: {code}; border-color: {border}; }}
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QComboBox:focus,
 QDateTimeEdit:focus {{ border: 2px solid {accent}; padding: {pad_field_focus}px 6px; }}
 QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled {{ background: {window}; color: {muted};

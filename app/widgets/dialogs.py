@@ -174,8 +174,12 @@ async def ask_reason(
     done = dialog.add_action(action, f"{title} (Ctrl+Enter)", Role.DANGER if danger else Role.PRIMARY)
     done.setShortcut("Ctrl+Return")
 
+    tip = done.toolTip()
+
     def enable() -> None:
-        done.setEnabled(not required or bool(reason.toPlainText().strip()))
+        can = not required or bool(reason.toPlainText().strip())
+        done.setEnabled(can)
+        done.setToolTip(tip if can else "Give a reason first")
 
     reason.textChanged.connect(enable)
     enable()

@@ -18,6 +18,7 @@ from app.widgets import (
     KeyValueGrid,
     Question,
     Report,
+    SectionLabel,
     ask_folder,
     button,
     label,
@@ -120,19 +121,20 @@ class BackupDialog(Question):
         super().__init__(
             parent,
             "Back up",
-            "A backup holds everything that the console knows, so that you can always get back.",
+            "A backup holds everything that the console knows. You can go back to it at any time.",
         )
         self._session = session
         self.place = place
         self.setMinimumWidth(560)
+        self.body.addWidget(SectionLabel("Into", self))
         line = row(gap=8)
-        line.addWidget(label("Into", muted=True, parent=self))
         self._where = ElidedLabel(str(place), Text.CODE, parent=self)
         line.addWidget(self._where, 1)
         line.addWidget(
             button("Choose…", "Choose another folder, best on another disk", self._choose, parent=self)
         )
         self.body.addLayout(line)
+        self.body.addWidget(SectionLabel("What is in it", self))
         self._facts = KeyValueGrid("What is in it", self)
         self.body.addWidget(self._facts)
         self._warning = label("", wrap=True, parent=self)
@@ -152,7 +154,7 @@ class BackupDialog(Question):
         facts.clear()
         facts.add("Database", size_text(estimate.database))
         facts.add(
-            "Kept files", f"{number(estimate.kept_count)}, {size_text(estimate.kept_files)} of evidence"
+            "Kept files", f"{count_text(estimate.kept_count, 'file')}, {size_text(estimate.kept_files)}"
         )
         facts.add("Holds", contents_text(estimate.contents.counts))
         facts.add("Key", "The key of sealed secrets goes along: keep the backup as private as your data.")

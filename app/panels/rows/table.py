@@ -106,6 +106,11 @@ class RowTable(QTableView, Generic[Row]):
         if look is not None:
             look.changed.connect(self._fit_rows)
 
+    def say_empty(self, words: str) -> None:
+        """Say these words where there are no rows."""
+        self._empty = words
+        self.viewport().update()
+
     def choose(self, number: int) -> None:
         """Make this row current and bring it into view; -1 chooses none."""
         if number < 0:

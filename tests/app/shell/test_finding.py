@@ -47,7 +47,7 @@ async def test_nothing_found_says_so_and_goes_nowhere(qapp: QApplication, folder
         dialog = await question()
         assert isinstance(dialog, FindDialog)
         QTest.keyClicks(dialog._field, "no such thing")
-        await until(lambda: dialog._count.text() == "Nothing is called so")
+        await until(lambda: dialog._table._empty == "Nothing is called so.")
         assert not dialog._go.isEnabled()
         QTest.keyClick(dialog._field, Qt.Key.Key_Return)
         assert dialog.isVisible()
