@@ -306,7 +306,7 @@ class StandingAlerts:
         return Alert(
             "decision",
             f"{status.awaiting_decision} {wait} for your decision.",
-            "Accept the result, reject it, or say how it goes on.",
+            "Look at what came of it and say how it goes on.",
             Tone.LIVE,
             "Show",
             lambda: self._session.open_page("work_orders", "waiting"),

@@ -205,13 +205,16 @@ async def show_rehearsal(window: QWidget, session: Session, done: Rehearsal) -> 
         f"{count_text(done.unknown, 'attempt')} would be UNKNOWN",
         tone=Tone.UNKNOWN if done.unknown else None,
     )
-    facts.add("Not used yet", f"{count_text(done.void, 'approval')} would be void")
+    facts.add("Requests", f"{number(done.void)}, open or approved and not used, would be void")
     facts.add(
         "By time",
         f"{count_text(done.due, 'waiting task')} and {count_text(done.wakes_due, 'wake')} would be due",
     )
     facts.add("Dispatch", "held until you have looked" if done.held else "not held")
-    facts.add("Holds", contents_text(done.after.counts))
+    # The restore itself writes rows; they are not in the backup.
+    own = done.after.journal_sequence - done.before_sequence
+    rows = done.after.counts.get("journal_rows", 0) - own
+    facts.add("Holds", contents_text({**done.after.counts, "journal_rows": rows}))
     if done.new_schema:
         facts.add("Brought up to date", ", ".join(done.new_schema))
     dialog.body.addWidget(facts)

@@ -317,7 +317,7 @@ def _tree(view: UnknownView, evidence: Evidence | None) -> tuple[Fact, ...]:
         return (Fact("Process", "None is known to have been started."),)
     return (
         Fact("First process", str(pid), code=True),
-        Fact("What it started", "Not recorded: the console was gone before the end was seen."),
+        Fact("What it started", "Not recorded: its end was not seen."),
     )
 
 

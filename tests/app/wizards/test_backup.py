@@ -88,7 +88,7 @@ async def test_a_backup_is_made_verified_rehearsed_and_then_green(console: Conso
     assert "key of sealed secrets" in shown
     press(asking, "Back up now")
     result = await dialog(Question, "The backup is proven")
-    assert "1 approval would be void" in said(result)
+    assert "1, open or approved and not used, would be void" in said(result)
     assert "held until you have looked" in said(result)
     assert "PROVEN" in {one.accessibleName() for one in result.findChildren(Badge)}
     press(result, "Close")
