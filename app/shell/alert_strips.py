@@ -288,7 +288,7 @@ class StandingAlerts:
             means = "Whether it took effect is not known. Nothing of it starts again before you decide."
         else:
             what = f"{status.unknown} attempts are UNKNOWN."
-            means = "Whether they took effect is not known. Nothing of them starts again before you decide."
+            means = "Whether they took effect is not known. None of them starts again before you decide."
         return Alert(
             "unknown",
             what,

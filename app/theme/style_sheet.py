@@ -33,7 +33,7 @@ QPushButton[role="primary"]:focus {{ border: 2px solid {text}; }}
 QPushButton[role="primary"]:disabled {{ background: {window}; color: {muted}; border-color: {border}; }}
 QPushButton[role="danger"] {{ color: {bad}; }}
 QPushButton[role="danger"]:disabled {{ color: {muted}; }}
-QPushButton[role="quiet"] {{ background: transparent; border-color: transparent; color: {accent}; }}
+QPushButton[role="quiet"] {{ background: transparent; border-color: {quiet}; color: {accent}; }}
 QPushButton[role="quiet"]:hover {{ border-color: {border}; }}
 QPushButton[role="quiet"]:disabled {{ color: {muted}; }}
 QPushButton[role="quiet"]:focus {{ border: 2px solid {accent}; }}
@@ -44,7 +44,8 @@ QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QComboBox, QDateTimeEdit {{ back
 QPlainTextEdit[readOnly="true"] {{ background: {code}; border-color: {border}; }}
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QComboBox:focus,
 QDateTimeEdit:focus {{ border: 2px solid {accent}; padding: {pad_field_focus}px 6px; }}
-QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled {{ background: {window}; color: {muted};
+QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled, QSpinBox:disabled,
+QDateTimeEdit:disabled {{ background: {window}; color: {muted};
   border-color: {border}; placeholder-text-color: {muted}; }}
 QLineEdit[role="search"] {{ background: {code}; }}
 QComboBox {{ padding-right: 4px; }}
@@ -140,11 +141,14 @@ def style_sheet(tokens: Tokens, *, compact: bool) -> str:
         for name in Tokens.__dataclass_fields__
         if name not in {"name", "dark"}
     }
+    plain = tokens.border == tokens.edge
     pad = 4 if compact else 6
     field = 3 if compact else 5
     return _TEMPLATE.format(
         **colours,
-        ink="light" if tokens.dark else "dark",
+        ink="white" if plain else "light" if tokens.dark else "dark",
+        # Where every line is white, what can be pressed has one, too.
+        quiet=colours["edge"] if plain else "transparent",
         on="dark" if tokens.dark else "light",
         pad=pad,
         pad_focus=pad - 1,

@@ -239,4 +239,8 @@ def fit_dialog(dialog: QDialog, wanted: QSize) -> None:
     parent = dialog.parentWidget()
     screen = (parent or dialog).screen()
     room = screen.availableSize() if screen is not None else wanted
-    dialog.resize(wanted.boundedTo(QSize(room.width() - 40, room.height() - 80)))
+    width = min(wanted.width(), room.width() - 40)
+    layout = dialog.layout()
+    # What is narrower than it would like to be breaks its lines, and is higher.
+    needed = layout.totalHeightForWidth(width) if layout is not None and layout.hasHeightForWidth() else 0
+    dialog.resize(width, min(max(wanted.height(), needed), room.height() - 80))

@@ -287,7 +287,7 @@ def _make_place(place: Path) -> None:
 def _not_there(error: OSError, place: Path) -> FolderNotUsable:
     why = "it is a file" if place.is_file() else error.strerror or str(error)
     return FolderNotUsable(
-        f"The backup cannot be written to {place}: {why}.",
+        f"The backup cannot be written to “{place}”: {why}.",
         means="No backup was made.",
         do="Choose a folder that you may write to.",
         folder=str(place),

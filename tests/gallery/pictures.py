@@ -102,7 +102,28 @@ async def _grab(window: MainWindow, name: str, wanted: argparse.Namespace, look:
 
 
 async def _dialogs(window: MainWindow, wanted: argparse.Namespace, look: str) -> None:
-    """Open what the menus open, one after the other, and picture it where it stands."""
+    """Open what the menus and the pages open, one after the other, and picture it where it stands."""
+    engine = window.session.engine
+    if not await engine.backups.listed():
+        made = await engine.backups.back_up(window.session.actor)
+        await engine.backups.rehearse(made.path, window.session.actor)
+    for page in window.pages:
+        window.go_to_page(page.key)
+        await window.session.settled(2.0)
+        await asyncio.sleep(0.2)
+        names = [
+            button.text()
+            for button in window.view(page.key).findChildren(QPushButton)
+            if button.isVisible() and button.isEnabled() and button.text().endswith("…")
+        ]
+        for name in dict.fromkeys(names):
+            button = next(
+                one
+                for one in window.view(page.key).findChildren(QPushButton)
+                if one.text() == name and one.isVisible()
+            )
+            button.click()
+            await _picture(window, f"{page.key}-{name}", wanted, look)
     for action in window.findChildren(QAction):
         text = action.text()
         if not (text.endswith("…") or text in {"Keyboard", "New work order", "About Praxis Console"}):
@@ -110,15 +131,30 @@ async def _dialogs(window: MainWindow, wanted: argparse.Namespace, look: str) ->
         if text in NO_DIALOG or not action.isEnabled():
             continue
         action.trigger()
-        dialog = await _shown()
-        if dialog is None:
-            print(f"{text}: no dialog", file=sys.stderr)
-            continue
-        if not isinstance(dialog, QFileDialog):
-            name = "".join(letter if letter.isalnum() else "-" for letter in text.rstrip("…").lower())
-            dialog.grab().save(str(wanted.folder / f"dialog-{name}-{look}-{wanted.scale}.png"))
-        dialog.reject()
-        await window.session.settled(2.0)
+        await _picture(window, text, wanted, look, goes_on="Verify and compare" if text == "Restore…" else "")
+
+
+async def _picture(
+    window: MainWindow, text: str, wanted: argparse.Namespace, look: str, goes_on: str = ""
+) -> None:
+    """Picture the dialog that ``text`` has opened, and the one behind its button ``goes_on``; then go back."""
+    dialog = await _shown()
+    if dialog is None:
+        print(f"{text}: no dialog", file=sys.stderr)
+        return
+    if not isinstance(dialog, QFileDialog):
+        name = "".join(letter if letter.isalnum() else "-" for letter in text.rstrip("…").lower())
+        dialog.grab().save(str(wanted.folder / f"dialog-{name}-{look}-{wanted.scale}.png"))
+    onward = next(
+        (one for one in dialog.findChildren(QPushButton) if goes_on and one.text() == goes_on), None
+    )
+    if onward is not None:
+        onward.click()
+        await asyncio.sleep(2.0)
+        await _picture(window, f"{text.rstrip('…')}-confirm", wanted, look)
+        return
+    dialog.reject()
+    await window.session.settled(2.0)
 
 
 async def _shown() -> QDialog | None:

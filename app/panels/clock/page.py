@@ -229,6 +229,10 @@ class ClockPage(PageView):
         area.setAccessibleName("What it touched")
         self._detail = frame("window", area)
         self._detail_lines: QVBoxLayout = column(self._detail, margins=(18, 14, 18, 14), gap=6)
+        self._detail_lines.addWidget(
+            label("Both readings of a finding, and what it touched, stand here.", muted=True, wrap=True)
+        )
+        self._detail_lines.addStretch(1)
         area.setWidget(self._detail)
         return area
 
@@ -257,7 +261,7 @@ class ClockPage(PageView):
             "High water": times.stamp(state.high_water, seconds=True)
             + (f", {duration_text(below)} later than now" if below > state.tolerance_ms else ""),
             "Tolerance": duration_text(state.tolerance_ms),
-            "Samples": f"{state.samples} of {state.samples_wanted} agree since the last anomaly",
+            "Samples": f"{state.samples} of {state.samples_wanted} agree",
         }
         for name, text in words.items():
             shown = self._values[name]

@@ -22,6 +22,12 @@ Axis = Callable[[float], float]
 """From a value to its pixel."""
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 14, 12, 24
+_SECOND, _MINUTE, _HOUR = 1_000, 60_000, 3_600_000
+_STEPS = (
+    *(size * _SECOND for size in (1, 2, 5, 10, 15, 30)),
+    *(size * _MINUTE for size in (1, 2, 5, 10, 15, 30)),
+    *(size * _HOUR for size in (1, 2, 3, 6, 12, 24, 48, 168)),
+)
 
 
 class ClockPlot(QWidget):
@@ -147,12 +153,10 @@ class ClockPlot(QWidget):
                 int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter),
                 signed(offset),
             )
-        count = max(2, int(place.width() // 130))
         last = self._points[-1][0].elapsed
-        span = last - self._points[0][0].elapsed
-        for at in range(count + 1):
-            elapsed = self._points[0][0].elapsed + span * at // count
-            ago = "now" if at == count else f"−{duration_text(last - elapsed)}"
+        for before in _ticks(last - self._points[0][0].elapsed, max(2, int(place.width() // 110))):
+            elapsed = last - before
+            ago = f"−{duration_text(before)}" if before else "now"
             wide = self.fontMetrics().horizontalAdvance(ago) + 4
             left = min(max(x(elapsed) - wide / 2, 0), self.width() - wide)
             painter.drawText(
@@ -178,3 +182,9 @@ class ClockPlot(QWidget):
             )
             return True
         return super().event(event)
+
+
+def _ticks(span: int, most: int) -> range:
+    """How long ago the ticks stand, in milliseconds: now, and round times before it, at most so many."""
+    step = next((size for size in _STEPS if span // size < most), max(span, 1))
+    return range(0, span + 1, step)

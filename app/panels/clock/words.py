@@ -28,9 +28,9 @@ def anomaly_look(kind: AnomalyKind) -> Look:
 
 
 def signed(milliseconds: int) -> str:
-    """A length of time with its sign: "+3 min", "−1 h"; zero is "0"."""
+    """A length of time with its sign: "+3 min", "−1 h"; zero is "0 ms"."""
     if milliseconds == 0:
-        return "0"
+        return "0 ms"
     return f"{'+' if milliseconds > 0 else '−'}{duration_text(abs(milliseconds))}"
 
 

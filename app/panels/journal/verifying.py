@@ -86,7 +86,7 @@ class Verifying(QWidget):
                 Tone.OK,
             )
             return
-        faults = [f"Row {number(one.sequence)}: {one.text}" for one in report.problems[:_SAID]]
+        faults = [one.text for one in report.problems[:_SAID]]
         left = report.problem_count - len(faults)
         more = [f"and {number(left)} more"] if left > 0 else []
         count = "1 fault" if report.problem_count == 1 else f"{number(report.problem_count)} faults"

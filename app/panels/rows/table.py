@@ -46,9 +46,6 @@ class CellDelegate(QStyledItemDelegate):
             str(index.data() or ""), Qt.TextElideMode.ElideRight, place.width()
         )
         painter.drawText(place, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), text)
-        if option.state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(colours.accent)
-            painter.drawRect(rect.adjusted(0, 0, -1, -1))
         painter.restore()
 
 
@@ -137,8 +134,16 @@ class RowTable(QTableView, Generic[Row]):
         super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the rows, or say that there are none."""
+        """Paint the rows, with a frame around the one in focus, or say that there are none."""
         super().paintEvent(event)
+        current = self.currentIndex()
+        if self.hasFocus() and current.isValid():
+            last = self.model().index(current.row(), self.model().columnCount() - 1)
+            row = self.visualRect(current.siblingAtColumn(0)).united(self.visualRect(last))
+            painter = QPainter(self.viewport())
+            painter.setPen(tokens().accent)
+            painter.drawRect(row.adjusted(1, 1, -2, -2))
+            painter.end()
         if self._empty and self.model().rowCount() == 0:
             painter = QPainter(self.viewport())
             painter.setPen(tokens().muted)

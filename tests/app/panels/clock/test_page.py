@@ -217,6 +217,6 @@ async def test_the_offset_is_wall_against_elapsed_of_this_boot(desk: Desk) -> No
     assert "wall time moved −1 min 30 s against elapsed time" in plot_sentence(state)
 
 
-@pytest.mark.parametrize(("size", "text"), [(0, "0"), (1_500, "+1 s"), (-90_000, "−1 min 30 s")])
+@pytest.mark.parametrize(("size", "text"), [(0, "0 ms"), (1_500, "+1 s"), (-90_000, "−1 min 30 s")])
 def test_signs(size: int, text: str) -> None:
     assert signed(size) == text
