@@ -49,7 +49,11 @@ QDateTimeEdit:disabled {{ background: {window}; color: {muted};
   border-color: {border}; placeholder-text-color: {muted}; }}
 QLineEdit[role="search"] {{ background: {code}; }}
 QComboBox {{ padding-right: 4px; }}
-QComboBox::drop-down {{ border: none; width: 20px; }}
+QComboBox::drop-down, QDateTimeEdit::drop-down {{ border: none; width: 20px; }}
+QListWidget {{ background: {surface}; color: {text}; border: 1px solid {edge}; border-radius: 4px; padding: 2px; }}
+QListWidget:focus {{ border: 2px solid {accent}; padding: 1px; }}
+QListWidget::item {{ padding: 5px 8px; }}
+QListWidget::item:selected {{ background: {select}; color: {text}; }}
 QComboBox::down-arrow {{ image: url(icons:chevron-down-{ink}.svg); width: 14px; height: 14px; }}
 QSpinBox::up-button, QDateTimeEdit::up-button {{ subcontrol-origin: border; subcontrol-position: top right;
   border: none; width: 18px; }}

@@ -44,7 +44,7 @@ class LimitsDialog(Question):
         self._path = tuple(path)
         self._new = new_project
         self._before = own.limits
-        self.setMinimumWidth(560)
+        self.setMinimumWidth(620)
         self._edits: dict[str, QLineEdit] = {}
         self._build(own)
         self._follow()
