@@ -97,7 +97,8 @@ QScrollBar::handle:hover {{ background: {muted}; }}
 QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
 QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 
-QTabWidget::pane {{ border: none; border-top: 1px solid {border}; }}
+QTabWidget::pane {{ border: none; border-top: 1px solid {border}; top: -1px; }}
+QTabWidget::tab-bar {{ left: 6px; }}
 QTabBar::tab {{ background: transparent; color: {muted}; padding: 6px 12px; border: none;
   border-bottom: 2px solid transparent; }}
 QTabBar::tab:selected {{ color: {text}; border-bottom-color: {accent}; }}

@@ -157,7 +157,6 @@ class WorkOrderForm(QTabWidget):
     def __init__(self, times: Times, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._times = times
-        self.setDocumentMode(True)
         self.setUsesScrollButtons(True)
         self.setAccessibleName("Parts of the work order")
         self._tabs: list[tuple[str, FieldGrid]] = []

@@ -278,7 +278,6 @@ class BudgetsPage(PageView):
             self,
         )
         tabs = QTabWidget()
-        tabs.setDocumentMode(True)
         tabs.setAccessibleName("What draws on it, what waits for room, how its limits were changed")
         draws: RowTable[Draw] = RowTable(
             self._draws,

@@ -178,7 +178,6 @@ class EvidencePage(PageView):
         )
         lines.addWidget(self._stale_strip)
         self._tabs = QTabWidget(holder)
-        self._tabs.setDocumentMode(True)
         self._tabs.setAccessibleName("Parts of the evidence")
         # Each part is made in its place; moving it there later makes Qt style all of it again.
         place = self._tabs.findChild(QStackedWidget)

@@ -55,7 +55,9 @@ class InlineButton(QPushButton):
         colours = tokens()
         painter = QPainter(self)
         face = self.font()
-        face.setUnderline(self.underMouse() and self.isEnabled())
+        # In high contrast its colour alone would not tell that it can be pressed.
+        plain = colours.border == colours.edge
+        face.setUnderline((plain or self.underMouse()) and self.isEnabled())
         painter.setFont(face)
         painter.setPen(colours.accent if self.isEnabled() else colours.muted)
         place = QRect(self.rect()).adjusted(_EDGE, 0, 0, 0)
