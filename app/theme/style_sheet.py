@@ -121,8 +121,9 @@ QFrame[surface="raised"] {{ background: {raised}; border: 1px solid {border}; bo
 QFrame[surface="code"] {{ background: {code}; border: 1px solid {border}; border-radius: 4px; }}
 QFrame[surface="bar"] {{ background: {surface}; border: none; border-bottom: 1px solid {border}; }}
 QFrame[surface="foot"] {{ background: {surface}; border: none; border-top: 1px solid {border}; }}
-QFrame[surface="rail"], QFrame[surface="side"] {{ background: {surface}; border: none;
-  border-right: 1px solid {border}; }}
+QFrame[surface="log"] {{ background: {code}; border: none; }}
+QFrame[surface="rail"] {{ background: {surface}; border: none; border-right: 1px solid {border}; }}
+QFrame[surface="side"] {{ background: {surface}; border: none; }}
 QFrame[surface="rule"] {{ background: {border}; border: none; max-height: 1px; min-height: 1px; }}
 QFrame[surface="guide"] {{ background: {select}; border: none; border-top: 2px solid {accent}; }}
 QFrame[surface="alert-warn"] {{ background: {warn_back}; border: none; border-bottom: 1px solid {border}; }}

@@ -144,7 +144,7 @@ def test_a_place_that_cannot_be_is_what_is_named(praxis: Praxis, order_file: Any
     for wrong in (place, place / "below"):
         ran = praxis("backup", "--to", str(wrong), ok=False)
         assert ran.code == 6
-        assert f"cannot be written to {wrong}" in ran.err
+        assert f"cannot be written to “{wrong}”" in ran.err
         assert "data folder" not in ran.err
 
 

@@ -106,7 +106,7 @@ class ChangesView(QWidget):
             lines.addWidget(notice)
         self._split = QSplitter(Qt.Orientation.Vertical, self)
         self._table: RowTable[ChangeRow] = RowTable(
-            self._model, "Changed paths of the workspace", (15, 30, 25, 25), self._split, rest=1
+            self._model, "Changed paths of the workspace", (15, 30, 30, 30), self._split, rest=1
         )
         self._table.setItemDelegateForColumn(0, BadgeDelegate(self._look_at, self._table))
         self._table.chosen.connect(self._on_chosen)
@@ -145,6 +145,10 @@ class ChangesView(QWidget):
             self._count.setText("The workspace was not compared.")
         else:
             self._count.setText(f"{_capital(change_words(changes.counts))} in the workspace.")
+            if not any(changes.counts) and not evidence.by_others and not evidence.outside:
+                self._count.hide()
+                self._none.say("No files changed", "The run left the workspace as it found it.")
+                self._none.show()
         head = head_words(evidence.repository_before, evidence.repository_after)
         self._head.setText(f"{head}." if head else "")
         self._head.setVisible(bool(head))

@@ -40,7 +40,7 @@ class DiffView(QWidget):
     def __init__(self, parent: QWidget | None = None, *, fills: bool = False) -> None:
         super().__init__(parent)
         self._fills = fills
-        lines = column(self, gap=6)
+        lines = column(self, margins=(0, 6, 0, 0), gap=6)
         self._said = prose("", Text.SMALL, muted=True, name="What is compared", parent=self)
         lines.addWidget(self._said)
         self._text = QPlainTextEdit(self)

@@ -161,7 +161,7 @@ class LogView(QWidget):
             self._table.addAction(action)
         self._empty = EmptyState("No output", "The command has written nothing here.", parent=holder)
         self._stack = QStackedLayout(holder)
-        self._stack.setContentsMargins(1, 1, 1, 1)
+        self._stack.setContentsMargins(1, 4, 1, 1)
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._table)
         outer.addWidget(holder, 1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QStyledItemDelegate, QWidget
 
 from app.panels.rows.model import RowModel
-from app.theme import theme
+from app.theme import theme, tokens
 from app.widgets import Times
 
 Row = TypeVar("Row")
@@ -35,6 +35,7 @@ class RowList(QListView, Generic[Row]):
     ) -> None:
         super().__init__(parent)
         self._model = model
+        self._empty = ""
         self._anchors: list[tuple[QPersistentModelIndex, int]] = []
         self.setModel(model)
         self.setItemDelegate(delegate)
@@ -56,6 +57,22 @@ class RowList(QListView, Generic[Row]):
         if look is not None:
             look.changed.connect(self.scheduleDelayedItemsLayout)
         self.doubleClicked.connect(self._double_clicked)
+
+    def say_empty(self, words: str) -> None:
+        """Say these words where there are no rows."""
+        self._empty = words
+        self.viewport().update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the rows, or say that there are none."""
+        super().paintEvent(event)
+        if self._empty and self._model.rowCount() == 0:
+            painter = QPainter(self.viewport())
+            painter.setPen(tokens().muted)
+            place = self.viewport().rect().adjusted(13, 10, -13, 0)
+            flags = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap
+            painter.drawText(place, int(flags), self._empty)
+            painter.end()
 
     def choose(self, number: int) -> None:
         """Make this row current and bring it into view; -1 chooses none."""

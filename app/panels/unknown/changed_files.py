@@ -70,7 +70,7 @@ class ChangedFiles(QWidget):
         lines.addWidget(self._notes)
         self._model = change_model(self)
         self._table: RowTable[ChangeRow] = RowTable(
-            self._model, "Files changed since dispatch", (15, 24, 25, 25), self, rest=1
+            self._model, "Files changed since dispatch", (15, 24, 30, 30), self, rest=1
         )
         self._table.setItemDelegateForColumn(0, BadgeDelegate(self._look_at, self._table))
         self._table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

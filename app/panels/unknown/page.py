@@ -8,9 +8,11 @@ from functools import partial
 from PySide6.QtWidgets import QStackedWidget, QWidget
 from shiboken6 import isValid
 
-from app.panels.evidence.row_text import card, describe, explain
+from app.panels.evidence.row_text import describe, explain
 from app.panels.rows import (
+    Card,
     CardDelegate,
+    CardLine,
     Column,
     OwnedTasks,
     Refresh,
@@ -21,11 +23,11 @@ from app.panels.rows import (
 )
 from app.panels.unknown.case import CaseView
 from app.panels.unknown.deciding import decide
-from app.panels.words import folder_name, order_name
+from app.panels.words import folder_name, order_name, stage_name
 from app.session import Changes, Selection, Session
 from app.shell.pages import PageView
-from app.theme import Text
-from app.widgets import EmptyState, column, frame, label, number, row, rule
+from app.theme import Text, Tone
+from app.widgets import EmptyState, Times, column, frame, label, number, row, rule
 from engine.control.decisions import Finding
 from engine.errors import InvalidValue, NotFound
 from engine.execution.evidence import Evidence, evidence_from_json
@@ -114,11 +116,12 @@ class UnknownPage(PageView):
         lines.addWidget(rule(side))
         self._list: RowList[AttemptRow] = RowList(
             self._model,
-            CardDelegate(partial(card, times=self._session.times)),
+            CardDelegate(partial(_card, times=self._session.times)),
             self._session.times,
             "UNKNOWN attempts, newest first",
             side,
         )
+        self._list.say_empty("Nothing waits for your decision.")
         lines.addWidget(self._list, 1)
         return side
 
@@ -226,6 +229,15 @@ class UnknownPage(PageView):
         view = self._case.view
         if view is not None:
             self._session.spawn(decide(self._session, view, finding, self.window()), "decide an UNKNOWN")
+
+
+def _card(attempt: AttemptRow, times: Times) -> Card:
+    """A row as a card. That it is UNKNOWN is said by the page; the badge gives way to the title."""
+    parts = (
+        stage_name(attempt.number, attempt.purpose),
+        times.age(attempt.ended_at or attempt.authorized_at),
+    )
+    return Card(attempt.title, (), CardLine(attempt.reason, tone=Tone.UNKNOWN), " · ".join(parts))
 
 
 def typed_evidence(view: UnknownView) -> Evidence | None:

@@ -94,7 +94,7 @@ async def test_b026_nothing_changed_is_said_as_such(console, page):
     identity = await console.finished("Changes nothing", steps=1)
     (attempt,) = (await attempts_of(console, identity))[:1]
     await shown(console, page, attempt.id, CHANGES)
-    assert "0 files changed in the workspace." in words_of(page._changes)
+    assert "No files changed" in words_of(page._changes)
     assert page._tabs.tabText(CHANGES) == "Changes (0)"
     assert page._badges[1].isHidden()
     await shown(console, page, attempt.id, VALIDATION)
