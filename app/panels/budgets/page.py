@@ -282,7 +282,7 @@ class BudgetsPage(PageView):
         draws: RowTable[Draw] = RowTable(
             self._draws,
             "What draws on it now",
-            (19, 13, 11, 7, 10, 14),
+            (19, 12, 10, 7, 10, 13),
             tabs,
             rest=0,
             empty="Nothing is spent or held here now.",
