@@ -13,11 +13,13 @@ from engine.dispatch import approvals as transactions
 from engine.dispatch.grants import ask
 from engine.dispatch.planning import Planner
 from engine.dispatch.steps import step_of_task
+from engine.errors import PraxisError
 from engine.execution.process import guarantee
 from engine.policy import Authorize
+from engine.states import ApprovalState
 from engine.storage import Storage
 from engine.views import inbox as inbox_view
-from engine.views.values import ApprovalCard, InboxRow, QuietMeter
+from engine.views.values import ApprovalCard, DifferenceLine, InboxRow, QuietMeter
 
 Write = Callable[..., Awaitable[Any]]
 
@@ -45,6 +47,24 @@ class Approvals:
     async def card(self, approval_id: str) -> ApprovalCard:
         """Everything about one request for approval."""
         return await self._storage.read(inbox_view.approval_card, approval_id, guarantee(), self._clock.now())
+
+    async def changed_since_asked(self, approval_id: str) -> tuple[DifferenceLine, ...]:
+        """How what would run now differs from what an open request has sealed; nothing is changed by looking.
+
+        It is a look, no promise: right before the start everything is looked at again, and any difference refuses.
+        A plan that cannot be made now is one difference. A request that is no longer open has none.
+        """
+        card = await self.card(approval_id)
+        step, asked = await self._storage.read(step_of_task, card.task_id)
+        if card.state not in (ApprovalState.PENDING, ApprovalState.APPROVED):
+            return ()
+        if asked is None or asked.approval_id != approval_id:
+            return ()
+        try:
+            planned = await asyncio.to_thread(self._planner.plan, step)
+        except PraxisError as error:
+            return (DifferenceLine("plan", "as sealed", error.what),)
+        return tuple(DifferenceLine(one.field, one.approved, one.now) for one in asked.changes(planned))
 
     async def quiet_meter(self) -> QuietMeter:
         """Decisions in the last hour and their median look time."""

@@ -17,10 +17,10 @@ from engine.dispatch.work_orders import create_work_order
 from engine.errors import InvalidValue, WrongState
 from engine.instants import Instant, format_instant
 from engine.policy import Authorize
-from engine.storage import Storage, Tx
+from engine.storage import Rx, Storage, Tx
 from engine.views import schedules as schedules_view
 from engine.views.schedules import KEY_PREFIX, SCHEDULES, SUBMIT_KIND, ScheduleRow, ScheduleView
-from engine.wakes import AlarmClock, CancelResult, CatchUp, Occurrence, SeriesState, Wake, external
+from engine.wakes import AlarmClock, CalledOff, CancelResult, CatchUp, Occurrence, SeriesState, Wake, external
 from engine.wakes.recurrence import Every
 from engine.wakes.recurrence import cron as cron_rule
 from engine.wakes.times import duration
@@ -36,7 +36,7 @@ class Submit(Protocol):
     """How a work order is submitted."""
 
     def __call__(
-        self, create: Callable[..., str | None], spec: WorkOrderSpec, actor: Actor, key: str | None
+        self, create: Callable[..., str], spec: WorkOrderSpec, actor: Actor, key: str | None
     ) -> Awaitable[object]:
         """Plan and seal it, then have ``create`` save it under a key in one transaction."""
         ...
@@ -219,22 +219,33 @@ class Schedules:
     async def _fire(self, wake: Wake) -> None:
         """Submit the work order of an occurrence, as often as it takes: its key makes it one.
 
-        A schedule that is cancelled meanwhile submits nothing any more, not even what is planned already.
+        A schedule that is cancelled or paused meanwhile submits nothing any more, not even what is planned already:
+        the occurrence is called off.
         """
         assert wake.due_at is not None
-        if wake.series is not None and (await self.show(wake.series)).row.state is SeriesState.CANCELLED:
-            return
         key = f"{KEY_PREFIX}{wake.series or wake.id}:{format_instant(wake.due_at)}"
+        await self._storage.read(self._require_wanted, wake, key)
         order = work_order_from_json(wake.intent["work_order"])
-        await self._submit(partial(self._create_unless_cancelled, wake.series), order, wake.created_by, key)
+        await self._submit(partial(self._create_if_wanted, wake, key), order, wake.created_by, key)
 
-    def _create_unless_cancelled(
-        self, series_id: str | None, tx: Tx, *arguments: Any, now: Instant
-    ) -> str | None:
-        series = None if series_id is None else self._wakes.series_in(tx, series_id)
-        if series is not None and series.state is SeriesState.CANCELLED:
-            return None
+    def _create_if_wanted(self, wake: Wake, key: str, tx: Tx, *arguments: Any, now: Instant) -> str:
+        self._require_wanted(tx, wake, key)
         return create_work_order(tx, *arguments, now=now)
+
+    def _require_wanted(self, rx: Rx, wake: Wake, key: str) -> None:
+        """Raise `CalledOff` for an occurrence whose schedule rests or has ended and that made no work order yet.
+
+        What a person let go on goes on while its schedule is paused: a missed one, or a dead one that was released.
+        """
+        series = None if wake.series is None else self._wakes.series_in(rx, wake.series)
+        if series is None or series.state not in (SeriesState.CANCELLED, SeriesState.PAUSED):
+            return
+        if series.state is SeriesState.PAUSED:
+            released = wake.attempts == 1 and wake.last_error is not None
+            if released or schedules_view.was_decided(rx, wake):
+                return
+        if not schedules_view.was_submitted(rx, key):
+            raise CalledOff(f"the schedule was {series.state}")
 
 
 def _require_rule(cron: str | None, zone: str | None, every: str | None) -> None:

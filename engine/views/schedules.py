@@ -11,7 +11,7 @@ from engine.actors import Actor, ActorKind
 from engine.errors import InvalidValue, NotFound
 from engine.instants import Instant, require_batch
 from engine.storage import Rx
-from engine.wakes import CatchUp, SeriesState
+from engine.wakes import CatchUp, SeriesState, Wake
 from engine.wakes.recurrence import rule_from_json
 
 SUBMIT_KIND = "work_order.submit"
@@ -95,6 +95,21 @@ def schedule(rx: Rx, schedule_id: str) -> ScheduleView:
     if row is None or row["kind"] != SUBMIT_KIND:
         raise NotFound(f"There is no schedule {schedule_id}.", do="Look at the list of schedules again.")
     return ScheduleView(_row(row), json.loads(row["intent"])["work_order"])
+
+
+def was_decided(rx: Rx, wake: Wake) -> bool:
+    """Whether an occurrence was missed, and a person said in the docket that it is to be submitted."""
+    row = rx.one(
+        """SELECT 1 FROM wake_docket WHERE series = ? AND first_missed <= ? AND last_missed >= ?
+             AND decision IN (?, ?) LIMIT 1""",
+        (wake.series, wake.due_at, wake.due_at, CatchUp.ALL, CatchUp.LATEST),
+    )
+    return row is not None
+
+
+def was_submitted(rx: Rx, key: str) -> bool:
+    """Whether an occurrence made its work order, which has the occurrence's key."""
+    return rx.one("SELECT 1 FROM work_order WHERE request_key = ?", (key,)) is not None
 
 
 def rule_words(text: str) -> str:

@@ -36,6 +36,7 @@ from engine.wakes.alarm import AlarmClock
 from engine.wakes.cleaning import Cleaned
 from engine.wakes.driver import Driver, TimerDriver
 from engine.wakes.errors import (
+    CalledOff,
     EffectDidNotHappen,
     LostClaim,
     OutcomeUnknown,
@@ -85,6 +86,7 @@ __all__ = [
     "Authorize",
     "Booked",
     "Budgets",
+    "CalledOff",
     "CancelResult",
     "CatchUp",
     "Cleaned",

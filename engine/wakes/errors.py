@@ -55,5 +55,9 @@ class WaitOver(PraxisError):
     code = "wait_over"
 
 
+class CalledOff(Exception):
+    """Raised by a sink that found that its wake is wanted no more and did nothing: it ends cancelled, not fired."""
+
+
 class EffectDidNotHappen(Exception):
     """Raised by an effect that provably did nothing, so that even an at-most-once receipt is free again."""

@@ -228,6 +228,16 @@ class Firing:
         self._store.boundary(tx, "wake.fail")
         return wake
 
+    def call_off(self, tx: Transaction, wake_id: str, claim: int, why: str, *, now: Instant) -> Wake | None:
+        """Cancel a driven wake whose sink did nothing, as it is wanted no more; an occurrence was never booked."""
+        wake = self._store.queue.call_off(tx, wake_id, claim, now)
+        if wake is None:
+            return None
+        record_step(self._store, tx, "cancelled", wake, now, before=WakeState.FIRING, why=why, claim=claim)
+        self._series.called_off(tx, wake.series, now)
+        self._store.boundary(tx, "wake.call_off")
+        return wake
+
     def give_back(self, tx: Transaction, wake_id: str, claim: int, why: str, *, now: Instant) -> Wake | None:
         """Return a wake whose drive was broken off by its runner, without counting the attempt."""
         wake = self._store.queue.give_back(tx, wake_id, claim)

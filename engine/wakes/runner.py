@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from engine.clock import LONGEST_SLEEP_MS, Clock
 from engine.errors import PraxisError, StorageClosed
 from engine.instants import Instant
-from engine.wakes.errors import LostClaim, TimeLimitReached
+from engine.wakes.errors import CalledOff, LostClaim, TimeLimitReached
 from engine.wakes.firing import Firing, Round, Wanted, lost
 from engine.wakes.metrics import Metrics
 from engine.wakes.notices import Listener, Notice, NoticeKind
@@ -289,6 +289,8 @@ class Runner:
             fired, broken = await to_the_end(self._store.write(self._firing.fire, wake, run.sink.effect))
         except LostClaim:
             await self._lost(run)
+        except CalledOff as why:
+            await self._called_off(run, str(why))
         except asyncio.CancelledError:
             await self._give_back(run)
         except StorageClosed:
@@ -379,6 +381,18 @@ class Runner:
         longest = self._settings.longest_backoff_ms
         whole = min(longest, self._settings.backoff_ms << min(attempts - 1, 40))
         return max(1, whole - int(whole * self._jitter() / 2))
+
+    async def _called_off(self, run: _Run, why: str) -> None:
+        try:
+            after = await self._store.write(self._firing.call_off, run.wake.id, run.wake.claim, why)
+        except Exception:
+            # Its lease lapses and brings it back; the sink then says so again.
+            _log.exception("That the wake %s was called off could not be recorded.", run.wake.id)
+            return
+        if after is None:
+            await self._lost(run)
+            return
+        self._metrics.count(run.wake.kind, "cancelled")
 
     async def _lost(self, run: _Run) -> None:
         run.counts.lost += 1

@@ -70,6 +70,13 @@ class SeriesRules:
         self.book(tx, series, due_at, now)
         return None
 
+    def called_off(self, tx: Transaction, series_id: str | None, now: Instant) -> None:
+        """Count an occurrence that was called off as never booked, and book the next one if the series goes on."""
+        series = None if series_id is None else self._store.series.get(tx, series_id)
+        if series is not None:
+            self._store.series.save(tx, replace(series, booked=max(0, series.booked - 1)))
+            self.ensure_next(tx, series.id, now)
+
     def book(
         self,
         tx: Transaction,

@@ -4,7 +4,7 @@ An *in-transaction* sink is ``function(tx, wake)``, synchronous: its effect and 
 takes effect exactly once. It works through ``tx`` alone and may be run twice, the first time undone. If it has a
 parameter ``now``, it gets the transaction's instant. An *external* sink
 is ``async function(wake)``: it runs at least once, and again after a crash; `AlarmClock.once` makes its effects
-happen at most once.
+happen at most once. A sink that finds that its wake is wanted no more, and has done nothing, raises `CalledOff`.
 """
 
 from __future__ import annotations

@@ -165,6 +165,9 @@ class Queue(Protocol):
     def bury(self, tx: Transaction, wake_id: str, claim: int, error: str, now: Instant) -> Wake | None:
         """From firing under this claim to dead; stops the lane if it was told to."""
 
+    def call_off(self, tx: Transaction, wake_id: str, claim: int, now: Instant) -> Wake | None:
+        """From firing under this claim to cancelled."""
+
     def give_back(self, tx: Transaction, wake_id: str, claim: int) -> Wake | None:
         """From firing under this claim back to pending, without using up an attempt."""
 

@@ -19,10 +19,12 @@ from app.panels.inbox.row_text import one_line
 from app.panels.inbox.sections import Alike, CommandSection, Differences, Gates, Notice, Quote
 from app.panels.inbox.sheet import (
     Act,
+    Drift,
     Fact,
     content_key,
     cost_budgets,
     criteria_of,
+    drift_words,
     ending,
     gates_summary,
     possible,
@@ -82,6 +84,7 @@ class CardView(QWidget):
         self._held = False
         self._successor = False
         self._read_only = False
+        self._drift: Drift = None
         self._buttons: dict[Act, QPushButton] = {}
         self._tick = QTimer(self, interval=TICK_MS)
         self._tick.timeout.connect(self._on_tick)
@@ -128,6 +131,8 @@ class CardView(QWidget):
         other = self._card is None or self._card.approval_id != card.approval_id
         fresh = self._card is None or content_key(self._card) != content_key(card)
         self._card, self._held, self._successor = card, held, successor
+        if other or fresh:
+            self._drift = None
         if fresh:
             self._show_content(card, before)
         self._show_surroundings(card)
@@ -139,14 +144,30 @@ class CardView(QWidget):
         if other:
             self.show_error("")
             self._scroll.verticalScrollBar().setValue(0)
-        self._guard.show(
-            content_key(card),
-            decidable=self._decidable(),
-            must_see=self._must_see(),
-        )
+        self._drifted.say(drift_words(self._drift), Tone.BAD)
+        self._guard_content()
         self._show_buttons()
         self._watch()
         self._refresh()
+
+    def show_drift(self, approval_id: str, drift: Drift) -> None:
+        """Show what a look at the disk found for the card of this request, if it is still the one that is shown."""
+        if self._card is None or self._card.approval_id != approval_id or drift == self._drift:
+            return
+        self._drift = drift
+        self._drifted.say(drift_words(drift), Tone.BAD)
+        self._show_times(fresh=True)
+        self._guard_content()
+        self._show_buttons()
+        self._refresh()
+
+    def _guard_content(self) -> None:
+        assert self._card is not None
+        self._guard.show(
+            (*content_key(self._card), tuple(self._drift or ())),
+            decidable=self._decidable(),
+            must_see=self._must_see(),
+        )
 
     def wait(self) -> None:
         """Let nothing be approved until the next card is here."""
@@ -214,6 +235,8 @@ class CardView(QWidget):
         outer.addWidget(self._error)
         self._ending = Notice(Tone.WARN, self)
         outer.addWidget(self._ending)
+        self._drifted = Notice(Tone.BAD, self)
+        outer.addWidget(self._drifted)
         self._scroll = QScrollArea(self)
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -373,7 +396,7 @@ class CardView(QWidget):
         card = self._card
         if card is None:
             return
-        badge, words = standing(card, self._times.now()), subtitle(card, self._times)
+        badge, words = standing(card, self._times.now(), self._drift), subtitle(card, self._times)
         if (badge.word, words) == (self._badge.word, self._subtitle.text()) and not fresh:
             return
         self._badge.show_look(badge)
@@ -415,6 +438,7 @@ class CardView(QWidget):
             held=self._held,
             successor=self._successor,
             read_only=self._read_only,
+            drifted=bool(self._drift),
         )
 
     def _decidable(self) -> bool:
@@ -578,8 +602,11 @@ _ENDING_TONES = {
 
 
 _BADGE_TIPS = {
-    "sealed · unchanged": "Nothing of it has changed since it was asked, as far as was looked. It is looked at again "
-    "right before it starts; any difference refuses the run.",
+    "sealed": "Exactly this was sealed when it was asked. Right before it starts all is looked at again; any "
+    "difference refuses the run.",
+    "sealed · unchanged": "When this card was opened, nothing of it had changed since it was asked. Right before it "
+    "starts all is looked at again; any difference refuses the run.",
+    "changed on disk": "What would run now is not what was asked. Ask again to see it as it is now.",
     "changed since asked": "What would run is not what was asked or approved before. Compare both sides.",
     "expired": "Its time has passed. It can no longer be decided.",
     "consumed": "The approval was used by one run. Another run needs another approval.",

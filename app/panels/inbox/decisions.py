@@ -102,6 +102,9 @@ async def decide(
             ended = await session.engine.approvals.withdraw(card.approval_id, session.actor)
             return _done(session, "Withdrawn:", ended, tone=Tone.NEUTRAL, leaves=False)
         case Act.ASK_AGAIN:
+            if card.state is ApprovalState.PENDING:
+                # It is what was asked for and is no more; the new request takes its place.
+                await session.engine.approvals.withdraw(card.approval_id, session.actor)
             asked = await session.engine.approvals.ask_again(card.task_id, session.actor)
             return _done(session, "Asked again:", asked, leaves=False, shows=asked.approval_id)
     return None

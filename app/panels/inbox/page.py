@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QModelIndex, Qt, QTimer
-from PySide6.QtGui import QAction, QShowEvent
+from PySide6.QtGui import QAction, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from shiboken6 import isValid
 
 from app.panels.inbox.card import CardView
 from app.panels.inbox.decisions import Done, decide, error_words
@@ -60,6 +61,7 @@ class InboxView(PageView):
         self._arrivals = False
         self._catching_up = False
         self._last: Done | None = None
+        self._looked_at = ""
         self._build()
         self._around = QTimer(self, interval=AROUND_MS, singleShot=True)
         self._around.timeout.connect(self._read_card_again)
@@ -78,6 +80,9 @@ class InboxView(PageView):
         self._grants.opened_card.connect(self._leave_grants_for)
         session.changed.connect(self._on_changes)
         session.status_changed.connect(self._on_status)
+        app = QGuiApplication.instance()
+        if isinstance(app, QGuiApplication):
+            app.applicationStateChanged.connect(self._came_back)
         session.spawn(self._begin(), "read the inbox")
 
     # --------------------------------------------------------------------------------- what the shell asks
@@ -351,7 +356,27 @@ class InboxView(PageView):
             successor=successor is not None and successor != approval_id,
         )
         self._stack.setCurrentWidget(self._card)
+        if self._looked_at != approval_id:
+            self._looked_at = approval_id
+            self._look_at_disk()
         self.act_on(Selection(NodeKind.TASK, card.task_id, f"WO-{card.number} · {state_word(card.purpose)}"))
+
+    def _look_at_disk(self) -> None:
+        """See whether what the card has sealed is still what would run: when it is shown, and on coming back."""
+        if self._wanted is not None and self.isVisible():
+            self._session.spawn(self._read_drift(self._wanted), "look at the disk")
+
+    async def _read_drift(self, approval_id: str) -> None:
+        try:
+            drift = await self._session.engine.approvals.changed_since_asked(approval_id)
+        except PraxisError:
+            return  # nobody has looked, then; right before the start it is looked at again
+        if isValid(self):
+            self._card.show_drift(approval_id, drift)
+
+    def _came_back(self, state: Qt.ApplicationState) -> None:
+        if state is Qt.ApplicationState.ApplicationActive:
+            self._look_at_disk()
 
     async def _before(self, card: ApprovalCard) -> str:
         """What heads the older side of the differences: the request before, and whether it was approved."""

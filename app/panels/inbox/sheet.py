@@ -19,7 +19,7 @@ from engine.durations import size_text
 from engine.instants import Instant
 from engine.scheduling.gates import Gate
 from engine.states import ApprovalState
-from engine.views.values import ApprovalCard, BudgetLine
+from engine.views.values import ApprovalCard, BudgetLine, DifferenceLine
 from engine.workspace.repository import StateKind, WorkspaceState
 
 SHELLS = frozenset(
@@ -115,14 +115,32 @@ def criteria_of(card: ApprovalCard) -> str:
     return str(card.plan.get("criteria", ""))
 
 
-def standing(card: ApprovalCard, now: Instant) -> Look:
-    """The badge of the card: a word, a tone, a shape."""
+Drift = Sequence[DifferenceLine] | None
+"""What a look at the disk found beside what is sealed; None while nobody has looked."""
+
+
+def drift_words(drift: Drift) -> str:
+    """What has changed on disk and what that means; "" if nothing has, or nobody has looked."""
+    if not drift:
+        return ""
+    names = ", ".join(spoken(one.field) for one in drift[:3])
+    more = f" and {number(len(drift) - 3)} more" if len(drift) > 3 else ""
+    return (
+        f"Changed on disk since it was asked: {names}{more}. What is sealed here would be refused at the start. "
+        "Ask again to see it as it is now, with both side by side."
+    )
+
+
+def standing(card: ApprovalCard, now: Instant, drift: Drift = None) -> Look:
+    """The badge of the card: a word, a tone, a shape. ``drift`` is what a look at the disk found, if one was taken."""
     if card.state is ApprovalState.PENDING:
         if now >= card.expires_at:
             return Look("expired", Tone.WARN, Shape.CLOCK)
+        if drift:
+            return Look("changed on disk", Tone.BAD, Shape.TRIANGLE)
         if card.differences:
             return Look("changed since asked", Tone.BAD, Shape.TRIANGLE)
-        return Look("sealed · unchanged", Tone.OK, Shape.SQUARE)
+        return Look("sealed" if drift is None else "sealed · unchanged", Tone.OK, Shape.SQUARE)
     if card.state is ApprovalState.CHANGED:
         return Look("changed since asked", Tone.BAD, Shape.TRIANGLE)
     return look_of(card.state)
@@ -178,13 +196,22 @@ def ending(card: ApprovalCard, times: Times) -> str:
 
 
 def possible(
-    card: ApprovalCard, now: Instant, *, held: bool, successor: bool, read_only: bool = False
+    card: ApprovalCard,
+    now: Instant,
+    *,
+    held: bool,
+    successor: bool,
+    read_only: bool = False,
+    drifted: bool = False,
 ) -> tuple[Act, ...]:
     """What can be done with the card now. What cannot work is not offered (B-016).
 
+    ``drifted``: what would run now is not what the card has sealed, so approving it would come to nothing.
     ``read_only``: another console has taken over, so nothing can be decided here any more (E-20).
     """
     acts = _possible(card, now, held=held, successor=successor)
+    if drifted and Act.APPROVE in acts:
+        acts = (Act.ASK_AGAIN, Act.REJECT, Act.RESUME if held else Act.HOLD)
     return (
         tuple(act for act in acts if act in (Act.SHOW_NEXT, Act.SHOW_ORDER, Act.SHOW_GRANT))
         if read_only

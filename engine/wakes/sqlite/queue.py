@@ -120,6 +120,15 @@ class SqliteQueue:
         arm_lane(tx, wake.workspace, wake.lane)
         return wake
 
+    def call_off(self, tx: Tx, wake_id: str, claim: int, now: Instant) -> Wake | None:
+        """From firing under this claim to cancelled."""
+        return _step(
+            tx,
+            f"""UPDATE wake SET state = 'cancelled', lease_until = NULL, holder = NULL, ended_at = ?
+                WHERE {_FIRING} RETURNING {WAKE_COLUMNS}""",
+            (now, wake_id, claim),
+        )
+
     def give_back(self, tx: Tx, wake_id: str, claim: int) -> Wake | None:
         """From firing under this claim back to pending, without using up an attempt."""
         return _step(

@@ -14,7 +14,7 @@ from engine.control.holds import Node
 from engine.errors import NotFound, Refused, WrongState
 from engine.states import ApprovalState, HoldKind
 from engine.storage.changes import Change
-from engine.views.values import ApprovalCard, EngineStatus, HoldRow, InboxRow, QuietMeter
+from engine.views.values import ApprovalCard, DifferenceLine, EngineStatus, HoldRow, InboxRow, QuietMeter
 from tests.app.panels.inbox.samples import approval_card
 
 
@@ -36,6 +36,7 @@ class FakeEngine:
         self.holds: list[HoldRow] = []
         self.meter = QuietMeter(6, 38_400)
         self.gate: asyncio.Event | None = None
+        self.drifted: dict[str, tuple[DifferenceLine, ...]] = {}
         self.changes: list[Change] = []
 
     @property
@@ -136,6 +137,9 @@ class FakeEngine:
                 do="Stop the attempt instead, if it runs.",
             )
         return self.end(approval_id, ApprovalState.WITHDRAWN, ended_at=self.clock.now())
+
+    async def changed_since_asked(self, approval_id: str) -> tuple[DifferenceLine, ...]:
+        return self.drifted.get(approval_id, ())
 
     async def ask_again(self, task_id: str, actor: Actor) -> ApprovalCard:
         self.calls.append(("ask_again", task_id))

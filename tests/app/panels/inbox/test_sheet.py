@@ -163,13 +163,16 @@ def test_a_scope_without_active_time_refuses_too() -> None:
 
 def test_the_badge_of_each_state(clock: ManualClock) -> None:
     now = clock.now()
-    assert standing(approval_card(), now).word == "sealed · unchanged"
+    assert standing(approval_card(), now).word == "sealed"
+    assert standing(approval_card(), now, ()).word == "sealed · unchanged", "only a look can tell"
+    drift = (DifferenceLine("input fix.py", "a", "b"),)
+    assert standing(approval_card(), now, drift).word == "changed on disk"
     changed = (DifferenceLine("argument 1", "a", "b"),)
     assert standing(approval_card(differences=changed), now).word == "changed since asked"
     assert standing(approval_card(), now + 60 * MINUTE).word == "expired"
     words = {standing(approval_card(state=state), now).word for state in ApprovalState}
     assert words == {
-        "sealed · unchanged",
+        "sealed",
         "approved",
         "rejected",
         "withdrawn",

@@ -150,6 +150,36 @@ async def test_b019_a_script_edited_after_the_approval_comes_back_with_both_dige
         assert "input task.py" in fields
 
 
+async def test_a_script_edited_while_its_request_waits_is_seen_and_asked_for_anew(
+    folder: Path, workspace: Path, clock: ManualClock, actor: Actor, agent: Actor, work_order: MakeOrder
+) -> None:
+    """What the card has sealed would be refused at the start; so it is not offered to be approved."""
+    script = workspace / "task.py"
+    script.write_text("open('ran', 'w').write('first')", encoding="utf-8")
+    spec = work_order(title="Run the task")
+    spec = replace(spec, implementation=replace(python_command(""), argv=(sys.executable, "task.py")))
+    async with console(folder, clock, actor) as desk:
+        await desk.engine.submit(spec, agent)
+        await desk.until(lambda: desk.card._badge.word == "sealed · unchanged")
+        asked = desk.card.card
+        script.write_text("open('ran', 'w').write('other')", encoding="utf-8")
+        desk.view._look_at_disk()
+        await desk.until(lambda: desk.card._badge.word == "changed on disk")
+        assert "input task.py" in desk.card._drifted.text()
+        assert desk.card._buttons[Act.APPROVE].isHidden()
+        assert not desk.card.readiness().ready
+        desk.card.acted.emit(Act.ASK_AGAIN)
+        await desk.until(lambda: desk.card.card.approval_id != asked.approval_id)
+        await desk.until(lambda: desk.card._badge.word == "changed since asked")
+        assert "input task.py" in {line.field for line in desk.card.card.differences}
+        assert desk.card._drifted.text() == ""
+        assert (await desk.engine.approvals.card(asked.approval_id)).state is ApprovalState.WITHDRAWN
+        assert desk.titles() == ["Run the task"]
+        script.unlink()
+        desk.view._look_at_disk()
+        await desk.until(lambda: desk.card._badge.word == "changed on disk")
+
+
 async def test_b001_b010_identical_orders_are_one_row_and_one_decision(
     folder: Path, clock: ManualClock, actor: Actor, agent: Actor, work_order: MakeOrder
 ) -> None:
