@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.clock import ManualClock
-from engine.wakes import external, in_transaction
+from engine.wakes import CalledOff, external, in_transaction
 from tests.conformance.stores import STORES
 from tests.conformance.world import ADA, HOUR, World
 
@@ -117,6 +117,17 @@ async def fail(world: World, alarm: Any, armed: Callable[[], None]) -> None:
     await alarm.run_due()
 
 
+async def call_off(world: World, alarm: Any, armed: Callable[[], None]) -> None:
+    async def not_wanted(wake: Any) -> None:
+        raise CalledOff("not wanted")
+
+    alarm.register("session_turn", external(not_wanted))
+    await alarm.schedule(**W, every="1h")
+    world.clock.advance(HOUR)
+    armed()
+    await alarm.run_due()
+
+
 async def release(world: World, alarm: Any, armed: Callable[[], None]) -> None:
     await fail(world, alarm, lambda: None)
     (wake,) = await alarm.list_wakes("w")
@@ -137,7 +148,7 @@ async def once(world: World, alarm: Any, armed: Callable[[], None]) -> None:
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.__name__: scenario
-    for scenario in (create, fire, effect, series, deliver, resolve, cancel, fail, release, once)
+    for scenario in (create, fire, effect, series, deliver, resolve, cancel, fail, call_off, release, once)
 }
 
 

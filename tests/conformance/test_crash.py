@@ -184,6 +184,20 @@ async def test_cancelling_an_occurrence_books_its_successor_or_nothing(
             assert states == [WakeState.PENDING]
 
 
+@pytest.mark.parametrize("point", ["wake.call_off", "after_commit"])
+async def test_an_occurrence_is_called_off_with_its_successor_or_not_at_all(
+    new_folder: Path, clock: ManualClock, point: str
+) -> None:
+    # The first round compares the clocks, the second claims, then the sink says that it is not wanted.
+    die(new_folder, "call_off", point, 1 if point == "wake.call_off" else 3)
+    async for world in carry_on(new_folder, clock):
+        states = [wake.state for wake in await make(world, new_folder).list_wakes("w")]
+        if point == "after_commit":
+            assert states == [WakeState.CANCELLED, WakeState.PENDING]
+        else:
+            assert states == [WakeState.FIRING]
+
+
 @pytest.mark.parametrize(("scenario", "point"), [("fail", "wake.fail"), ("release", "wake.released")])
 async def test_dying_and_releasing(new_folder: Path, clock: ManualClock, scenario: str, point: str) -> None:
     die(new_folder, scenario, point)

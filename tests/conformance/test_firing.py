@@ -12,6 +12,7 @@ from engine.clock import ManualClock
 from engine.errors import InvalidValue, NotFound, Unauthorized, WrongState
 from engine.wakes import (
     NO_LIMIT,
+    CalledOff,
     CancelResult,
     NoticeKind,
     ResolveResult,
@@ -384,13 +385,18 @@ class Stalling:
         return await self._store.write(*arguments, **options)
 
 
-async def test_s16_a_runner_that_lost_its_claim_changes_nothing(world: World) -> None:
+@pytest.mark.parametrize(
+    "error", [None, CalledOff("not wanted"), ValueError("no")], ids=["fires", "calls off", "fails"]
+)
+async def test_s16_a_runner_that_lost_its_claim_changes_nothing(
+    world: World, error: Exception | None
+) -> None:
     stalling = Stalling(world.store)
     world.store = stalling  # type: ignore[assignment]
     a = world.make("a")
     world.store = stalling._store
     b = world.make("b")
-    world.turn.parking = True
+    world.turn.parking, world.turn.always = True, error
     booked = await world.book(b)
     async with world.passing(a):
         await world.turn.arrivals()
@@ -440,11 +446,12 @@ async def test_p19_a_late_claim_is_refused_by_its_number_in_exactly_the_state_it
             queue.finish(tx, booked.id, first.claim, now),
             queue.retry(tx, booked.id, first.claim, "late", now),
             queue.bury(tx, booked.id, first.claim, "late", now),
+            queue.call_off(tx, booked.id, first.claim, now),
             queue.give_back(tx, booked.id, first.claim),
             queue.renew(tx, booked.id, first.claim, now + HOUR),
         ]
 
-    assert await store.write(stale) == [None, None, None, None, False]
+    assert await store.write(stale) == [None, None, None, None, None, False]
     assert await world.wake(booked.id) == second
 
 
@@ -817,3 +824,29 @@ async def test_of_racing_fire_expire_and_cancel_exactly_one_wins(world: World) -
         assert (state is WakeState.CANCELLED) == (cancelled is CancelResult.OK)
         assert (state is WakeState.EXPIRED) == (len(world.turn.entered) == entered + 1)
         assert state in (WakeState.CANCELLED, WakeState.EXPIRED)
+
+
+@pytest.mark.parametrize("external_sink", [True, False])
+async def test_a_sink_calls_off_what_is_wanted_no_more(world: World, external_sink: bool) -> None:
+    def not_wanted(tx: Any, wake: Any) -> None:
+        set_meta(tx, wake)
+        raise CalledOff("the branch is gone")
+
+    world.turn.always = CalledOff("the branch is gone")
+    alarm = world.make(
+        sinks={"session_turn": external(world.turn) if external_sink else in_transaction(not_wanted)}
+    )
+    booked = await world.book(alarm, lane="builds")
+    behind = await world.book(alarm, lane="builds")
+    report = await alarm.run_due()
+    assert (report.claimed, report.fired, report.failed) == (2, 0, 0)
+    for one in (booked, behind):
+        wake = await world.wake(one.id)
+        assert (wake.state, wake.lease_until, wake.last_error) == (WakeState.CANCELLED, None, None)
+        last = (await alarm.history(one.id))[-1]
+        assert (last.event, last.before, last.after) == ("cancelled", "firing", "cancelled")
+        assert last.why == "the branch is gone"
+        assert not await world.count("SELECT count(*) FROM meta WHERE key = ?", one.id)
+    assert (await alarm.metrics()).counters["session_turn", "cancelled"] == 2
+    world.clock.advance(DAY)
+    assert (await alarm.run_due()).claimed == 0

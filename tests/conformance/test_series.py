@@ -13,6 +13,7 @@ from engine.wakes import (
     AlarmClock,
     Booked,
     Budgets,
+    CalledOff,
     CancelResult,
     NoticeKind,
     SeriesState,
@@ -430,6 +431,21 @@ async def test_pausing_while_an_occurrence_fires_books_nothing(world: World) -> 
     assert await pending_due(world, booked.series) == []
     await alarm.resume_series(booked.series or "", ADA)
     assert len(await pending_due(world, booked.series)) == 1
+
+
+async def test_an_occurrence_that_is_called_off_counts_as_never_booked(world: World) -> None:
+    alarm = world.make()
+    world.turn.errors = [CalledOff("not this one")]
+    booked = await world.book(alarm, every="1h", count=2)
+    for _ in range(4):
+        world.clock.advance(HOUR)
+        await alarm.run_due()
+    assert [wake.due_at for wake in world.turn.left] == [
+        (booked.due_at or 0) + HOUR,
+        (booked.due_at or 0) + 2 * HOUR,
+    ]
+    assert await world.state(booked.id) is WakeState.CANCELLED
+    assert (await series_of(alarm, booked)).state is SeriesState.ENDED
 
 
 async def test_steering_leaves_an_occurrence_alone_that_was_begun(world: World) -> None:

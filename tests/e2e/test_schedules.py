@@ -16,10 +16,12 @@ from engine.clock import ManualClock
 from engine.engine import Engine
 from engine.errors import InvalidValue, InvalidWorkOrder, NotFound, Unauthorized, WrongState
 from engine.instants import format_instant, parse_instant
+from engine.schedules import Schedules
 from engine.settings import EngineSettings
 from engine.states import WorkOrderState
 from engine.storage import Rx
-from engine.wakes import CatchUp, Mark, SeriesState
+from engine.views.schedules import SCHEDULES
+from engine.wakes import CatchUp, Mark, SeriesState, WakeState, WakeSummary
 from engine.wakes.recurrence import cron
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -48,6 +50,12 @@ async def submitted(engine: Engine) -> list[str]:
         return [row["request_key"].partition(":")[2].partition(":")[2] for row in rows]
 
     return await engine._storage.read(keys)
+
+
+async def occurrences(engine: Engine) -> list[WakeSummary]:
+    """The occurrences of schedules, in the order of their due times; those to come are not among them."""
+    found = await engine.wakes.list_wakes(SCHEDULES)
+    return [wake for wake in found if wake.due_at is not None and wake.due_at <= engine.clock.now()]
 
 
 async def test_each_occurrence_asks_for_approval_in_the_name_of_who_made_the_schedule(
@@ -90,15 +98,21 @@ async def test_an_occurrence_that_is_tried_again_makes_no_second_work_order(
     assert (await engine.schedules.listed())[0].failing == 0
 
 
-async def test_an_occurrence_that_failed_while_its_schedule_was_cancelled_submits_nothing_later(
-    engine: Engine, clock: ManualClock, actor: Actor, work_order: Callable[..., Any], caplog: Any
+@pytest.mark.parametrize("steer", [Schedules.cancel, Schedules.pause])
+async def test_an_occurrence_that_failed_while_its_schedule_was_steered_submits_nothing_later(
+    engine: Engine,
+    clock: ManualClock,
+    actor: Actor,
+    work_order: Callable[..., Any],
+    caplog: Any,
+    steer: Callable[..., Any],
 ) -> None:
     row = await engine.schedules.add(work_order(), actor, every="1h")
-    real, begun, cancelled = engine.schedules._submit, asyncio.Event(), asyncio.Event()
+    real, begun, steered = engine.schedules._submit, asyncio.Event(), asyncio.Event()
 
     async def fail_late(*given: Any, **named: Any) -> None:
         begun.set()
-        await cancelled.wait()
+        await steered.wait()
         raise OSError("the workspace is away")
 
     engine.schedules._submit = fail_late
@@ -106,38 +120,106 @@ async def test_an_occurrence_that_failed_while_its_schedule_was_cancelled_submit
     with caplog.at_level("WARNING"):
         firing = asyncio.create_task(engine.reconcile_once())
         await asyncio.wait_for(begun.wait(), 10)
-        await engine.schedules.cancel(row.id, actor, reason="no more")
-        cancelled.set()
+        await steer(engine.schedules, row.id, actor, reason="no more")
+        steered.set()
         await firing
     engine.schedules._submit = real
     await until(engine, clock, clock.now() + 2 * HOUR, 10 * MINUTE)
     assert await submitted(engine) == []
 
 
-async def test_a_schedule_that_is_cancelled_while_its_work_order_is_sealed_makes_none(
+@pytest.mark.parametrize(
+    ("steer", "why"),
+    [
+        (Schedules.cancel, "the schedule was cancelled"),
+        (Schedules.pause, "the schedule was paused"),
+    ],
+)
+async def test_a_schedule_that_is_steered_while_its_work_order_is_sealed_makes_none(
     engine: Engine,
     clock: ManualClock,
     actor: Actor,
     work_order: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
+    steer: Callable[..., Any],
+    why: str,
 ) -> None:
     """E-27: whether it is still wanted is looked at in the transaction that would save it."""
-    row = await engine.schedules.add(work_order(), actor, every="1h")
-    real, begun, cancelled = engine._planner.plan, threading.Event(), threading.Event()
+    row = await engine.schedules.add(work_order(), actor, every="1h", count=2)
+    real, begun, steered = engine._planner.plan, threading.Event(), threading.Event()
 
     def plan_late(*given: Any, **named: Any) -> Any:
         begun.set()
-        assert cancelled.wait(10)
+        assert steered.wait(10)
         return real(*given, **named)
 
     monkeypatch.setattr(engine._planner, "plan", plan_late)
     clock.advance(HOUR)
     firing = asyncio.create_task(engine.reconcile_once())
     assert await asyncio.to_thread(begun.wait, 10)
-    await engine.schedules.cancel(row.id, actor, reason="no more")
-    cancelled.set()
+    await steer(engine.schedules, row.id, actor, reason="no more")
+    steered.set()
     await firing
     assert await submitted(engine) == []
+    (wake,) = await occurrences(engine)
+    assert wake.state is WakeState.CANCELLED
+    assert (await engine.wakes.history(wake.id))[-1].why == why
+    assert (await engine.schedules.show(row.id)).row.submitted == 0, "what was not submitted is not counted"
+    if steer is Schedules.pause:
+        await engine.schedules.resume(row.id, actor, reason="again")
+        await until(engine, clock, clock.now() + 4 * HOUR)
+        assert len(await submitted(engine)) == 2, "what was called off is none of the two"
+
+
+async def test_what_was_submitted_before_its_schedule_was_paused_is_noted_as_submitted(
+    engine: Engine, clock: ManualClock, actor: Actor, work_order: Callable[..., Any], caplog: Any
+) -> None:
+    row = await engine.schedules.add(work_order(), actor, every="1h")
+    real = engine.schedules._submit
+
+    async def submit_and_die(*given: Any, **named: Any) -> None:
+        await real(*given, **named)
+        raise OSError("the process died here")
+
+    engine.schedules._submit = submit_and_die
+    clock.advance(HOUR)
+    with caplog.at_level("WARNING"):
+        await engine.reconcile_once()
+    engine.schedules._submit = real
+    await engine.schedules.pause(row.id, actor, reason="not now")
+    await until(engine, clock, clock.now() + 10 * MINUTE, MINUTE)
+    assert [wake.state for wake in await occurrences(engine)] == [WakeState.FIRED]
+    assert len(await submitted(engine)) == 1
+
+
+async def test_what_a_person_lets_go_on_is_submitted_while_its_schedule_is_paused(
+    engine: Engine, clock: ManualClock, actor: Actor, work_order: Callable[..., Any], caplog: Any
+) -> None:
+    """A pause withdraws what waits for its time, not what a person decides in the docket or releases after it."""
+    row = await engine.schedules.add(work_order(), actor, every="1d", catch_up=CatchUp.ASK, grace="1h")
+    clock.advance(2 * DAY + 2 * HOUR)
+    await engine.reconcile_once()
+    await engine.schedules.pause(row.id, actor, reason="not now")
+    (missed,) = (await engine.docket()).undecided
+    await engine.decide_missed(missed.id, CatchUp.ALL, actor, reason="all of it")
+    await until(engine, clock, clock.now() + MINUTE, MINUTE)
+    assert len(await submitted(engine)) == 2
+
+    other = await engine.schedules.add(work_order(), actor, every="1d", catch_up=CatchUp.LATEST)
+    real = engine.schedules._submit
+
+    async def away(*given: Any, **named: Any) -> None:
+        raise OSError("the workspace is away")
+
+    engine.schedules._submit = away
+    with caplog.at_level("WARNING"):
+        await until(engine, clock, clock.now() + DAY + 12 * HOUR, HOUR)
+    (dead,) = [wake for wake in await occurrences(engine) if wake.state is WakeState.DEAD]
+    await engine.schedules.pause(other.id, actor, reason="not now")
+    engine.schedules._submit = real
+    await engine.wakes.release(dead.id, actor, reason="it is back")
+    await engine.reconcile_once()
+    assert len(await submitted(engine)) == 3
 
 
 async def test_days_on_which_the_clocks_change(
