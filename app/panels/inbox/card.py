@@ -601,6 +601,8 @@ _ENDING_TONES = {
 }
 
 
+_KEYS = "Enter goes into the card, Ctrl+Enter there approves"
+
 _BADGE_TIPS = {
     "sealed": "Exactly this was sealed when it was asked. Right before it starts all is looked at again; any "
     "difference refuses the run.",
@@ -617,9 +619,9 @@ def _hint(ready: Readiness) -> str:
     """What stands beside the buttons: how to approve, and what is still in the way."""
     match ready.block:
         case None:
-            return "Ctrl+Enter inside the card · ready"
+            return f"{_KEYS} · ready"
         case Block.ARMING:
-            return f"Ctrl+Enter inside the card · ready in {max(ready.remaining_ms, 1) / 1000:.1f} s"
+            return f"{_KEYS} · ready in {max(ready.remaining_ms, 1) / 1000:.1f} s"
         case Block.UNSEEN:
             return f"Scroll to the end of the {' and of the '.join(ready.unseen)} first"
         case Block.BUSY:

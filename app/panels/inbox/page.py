@@ -385,7 +385,8 @@ class InboxView(PageView):
         older = await self._session.engine.approvals.card(card.previous_id)
         stamp = self._session.times.stamp
         if older.decided_by is not None and older.decided_at is not None:
-            return f"approved by {one_line(older.decided_by)} {stamp(older.decided_at)}"
+            verb = "rejected" if older.state is ApprovalState.REJECTED else "approved"
+            return f"{verb} by {one_line(older.decided_by)} {stamp(older.decided_at)}"
         return f"as asked {stamp(older.asked_at)}"
 
     def _hold_on(self, card: ApprovalCard) -> HoldRow | None:

@@ -338,7 +338,10 @@ class Differences(QWidget):
         """Show these differences; ``before`` heads the older side. Without any the part goes away."""
         _empty(self._grid)
         count = len(differences)
-        self._head.setText(f"{count} {'thing' if count == 1 else 'things'} changed")
+        changed = f"{count} {'thing' if count == 1 else 'things'} changed"
+        # An approval that did not hold is refused, and nothing of it ran.
+        approved = before.startswith("approved")
+        self._head.setText(f"{changed} since it was approved; nothing ran" if approved else changed)
         for at, head in enumerate((before, "now"), start=1):
             self._grid.addWidget(label(head, Text.SMALL_STRONG, muted=True, parent=self._frame), 0, at)
         for line, difference in enumerate(differences, start=1):

@@ -76,7 +76,7 @@ async def test_ctrl_enter_in_the_card_approves_what_was_shown(desk: MakeDesk) ->
     one = await desk(cards(1))
     one.card.focus_body()
     await one.look_to_the_end()
-    assert one.card.hint() == "Ctrl+Enter inside the card · ready"
+    assert one.card.hint() == "Enter goes into the card, Ctrl+Enter there approves · ready"
     one.approve_key()
     await one.settle()
     (call,) = one.engine.calls
@@ -107,10 +107,10 @@ async def test_nothing_can_be_approved_before_the_arming_delay(desk: MakeDesk) -
     QTest.keyClick(one.list, Qt.Key.Key_Down)
     await one.settle()
     assert one.shown() == "A2"
-    assert one.card.hint() == "Ctrl+Enter inside the card · ready in 0.7 s"
+    assert one.card.hint() == "Enter goes into the card, Ctrl+Enter there approves · ready in 0.7 s"
     one.clock.advance(300)
     one.card._refresh()
-    assert one.card.hint() == "Ctrl+Enter inside the card · ready in 0.4 s"
+    assert one.card.hint() == "Enter goes into the card, Ctrl+Enter there approves · ready in 0.4 s"
     approve = one.card.button(Act.APPROVE)
     assert approve is not None
     assert not approve.isEnabled()
