@@ -199,7 +199,7 @@ def reconcile(
     `InvalidValue` if a finding that ends the UNKNOWN comes without any.
     """
     require_reason(reason, "reconcile")
-    _require_proof(finding, proof)
+    require_proof(finding, [one for one in proof if one.size])
     require_actual("cost", cost)
     require_actual("active_ms", active_ms)
     attempt = attempt_row(tx, attempt_id)
@@ -233,13 +233,14 @@ def reconcile(
     return attempt_row(tx, attempt_id)
 
 
-def _require_proof(finding: Finding, proof: Sequence[KeptProof]) -> None:
+def require_proof(
+    finding: Finding,
+    proof: Sequence[object],
+    do: str = "Attach a file that shows it, or write down what you looked at and what was there.",
+) -> None:
+    """Raise `InvalidValue`, which says what to ``do``, for a finding that ends an UNKNOWN and comes without proof."""
     if finding in ENDING and not proof:
-        raise InvalidValue(
-            "To end an UNKNOWN, show what you saw.",
-            means="Nothing was decided.",
-            do="Attach a file that shows it, or write down what you looked at and what was there.",
-        )
+        raise InvalidValue("To end an UNKNOWN, show what you saw.", means="Nothing was decided.", do=do)
 
 
 def exits(rx: Rx, attempt: sqlite3.Row) -> tuple[tuple[Finding, str], ...]:

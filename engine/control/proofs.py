@@ -43,8 +43,8 @@ class KeptProof:
 def keep_proofs(proofs: Sequence[Proof], blobs: BlobStore) -> tuple[KeptProof, ...]:
     """Keep every proof before the decision that refers to it is written. Blocks; call it in a thread.
 
-    Raises `InvalidValue` for what is neither a note nor a file, for too many, and what `BlobStore` raises for a
-    file that is not there or cannot be kept. What was kept of a list that fails stays, unreferred to.
+    Raises `InvalidValue` for what is neither a note nor a file, for an empty file, for too many, and what `BlobStore`
+    raises for a file that is not there or cannot be kept. What was kept of a list that fails stays, unreferred to.
     """
     if len(proofs) > MOST_PROOFS:
         raise InvalidValue(
@@ -61,6 +61,12 @@ def _keep(proof: Proof, blobs: BlobStore) -> KeptProof:
         path = Path(proof.file)
         blob = blobs.put_file(path)
         _require_as_seen(proof, blob)
+        if blob.size == 0:
+            raise InvalidValue(
+                f"{path.name} is empty.",
+                means=f"{_UNDECIDED} An empty file shows nothing.",
+                do="Attach a file with what you saw, or write it down.",
+            )
         return KeptProof((proof.name or path.name)[:LONGEST_NAME], blob.sha256, blob.size)
     blob = blobs.put_bytes(proof.text.encode("utf-8", "surrogatepass"))
     return KeptProof((proof.name or "note")[:LONGEST_NAME], blob.sha256, blob.size)

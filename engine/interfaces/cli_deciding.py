@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from engine.clock import SystemClock
-from engine.control.decisions import Finding
+from engine.control.decisions import Finding, require_proof
 from engine.control.holds import Node
 from engine.control.proofs import Proof
 from engine.engine import IN_FLIGHT
@@ -290,10 +290,11 @@ async def reconcile(
 ) -> None:
     """Decide an UNKNOWN: it took effect, it did not, or it is still unknown and this is a note.
 
-    To end it, show what you saw: ``--saw`` in words, ``--proof`` a file. That is kept as it is now, and named in the
-    decision by its digest.
+    took-effect and did-not end it and need one of the two: --saw in words, or --proof with a file. That is kept
+    as it is now, and named in the decision by its digest.
     """
     proof = shown_proofs(files or (), notes or ())
+    require_proof(Finding[finding.name], proof, 'Add --saw "what was there", or --proof FILE.')
     async with session.client() as client:
         _, attempt = await find_attempt(client, name)
         row = await client.unknowns.reconcile(

@@ -442,6 +442,7 @@ async def test_proof_is_kept_with_its_digest_and_stays_true(
         (Proof(text="x", file="/x"), InvalidValue),
         (Proof(file="relative"), InvalidValue),
         (Proof(file=str(ROOT / "no such file")), NotFound),
+        (Proof(file=str(ROOT / "tests" / "__init__.py")), InvalidValue),
         (Proof(text="x" * ((1 << 20) + 1)), InvalidValue),
     ],
 )

@@ -69,6 +69,7 @@ def test_a_proof_that_cannot_be_kept_decides_nothing(
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b"x" * 2000)
+    (tmp_path / "empty").touch()
     monkeypatch.setattr(proofs, "LARGEST_FILE", 1000)
     many = [part for _ in range(21) for part in ("--saw", "nothing")]
     for arguments, code, words in (
@@ -77,7 +78,8 @@ def test_a_proof_that_cannot_be_kept_decides_nothing(
         (["--proof", str(tmp_path / "pipe")], 2, "is no file"),
         (["--proof", str(tmp_path / "large")], 2, "large has 2,000 bytes"),
         (many, 2, "21 proofs are more than the 20"),
-        ([], 2, "show what you saw"),
+        (["--proof", str(tmp_path / "empty")], 2, "empty is empty"),
+        ([], 2, 'Add --saw "what was there", or --proof FILE.'),
         (["--saw", " "], 2, "A proof is either a note or a file"),
     ):
         ran = praxis("reconcile", unknown, "did-not", "--reason", "r", *arguments, ok=False)

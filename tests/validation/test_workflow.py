@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from engine.control import decisions
 from engine.control.cancel import cancel, request_stop
 from engine.control.decisions import Finding
 from engine.control.holds import WHOLE_ENGINE, Node, place_hold, resume
+from engine.control.proofs import KeptProof
 from engine.errors import InvalidValue, WrongState
 from engine.states import HoldKind, NodeKind, Outcome, Verdict
 from engine.storage import Rx
@@ -234,6 +236,9 @@ async def test_unknown_freezes_and_only_a_person_ends_it(ledger: Ledger) -> None
     for finding in (Finding.TOOK_EFFECT, Finding.DID_NOT):
         with pytest.raises(InvalidValue, match="show what you saw"):
             await ledger.write(decisions.reconcile, attempt, finding, PERSON, "I am sure")
+        empty = [KeptProof("log", hashlib.sha256().hexdigest(), 0)]
+        with pytest.raises(InvalidValue, match="show what you saw"):
+            await ledger.write(decisions.reconcile, attempt, finding, PERSON, "I am sure", None, None, empty)
     assert await ledger.all("SELECT id FROM decision") == []
     await ledger.write(decisions.reconcile, attempt, Finding.STILL_UNKNOWN, PERSON, "asked Bob")
     assert (await ledger.task_of(order))["state"] == "UNKNOWN"
