@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from engine.dispatch.interpreters import Module, Script, program_behind_env, what_runs
+from engine.dispatch.interpreters import Module, Script, interpreter_line, program_behind_env, what_runs
 from engine.dispatch.program import Program, resolve_program
 from engine.errors import InvalidWorkOrder, NotFound, OutsideWorkspace
 from engine.work_order import CommandSpec
@@ -16,6 +16,9 @@ from engine.workspace.containment import Root, open_folder_inside, open_inside, 
 from engine.workspace.digests import FileDigest, file_digest, handle_digest
 from engine.workspace.folders import WINDOWS, Folder
 from engine.workspace.manifest import EntryKind, Manifest, take_manifest
+
+_LONGEST_LINE, _DEEPEST = 256, 5
+"""Linux reads so much of a script's first line, and follows interpreters that are scripts so deep."""
 
 COMPILED_FOLDER = "__pycache__"
 """Left out of folders that are inputs: Python writes it beside what it runs, and would change the seal by that."""
@@ -56,7 +59,8 @@ def seal_inputs(
 
     Inputs are what the command declares, relative to the workspace; the script that an interpreter is to run,
     relative to the working ``folder``; the files of a Python module run by ``-m`` if Python would find it there;
-    and the program behind ``env``. Raises `InvalidWorkOrder` for what is not there or cannot be read whole,
+    the program behind ``env``; and the interpreters that a program names in its first line, where the system follows
+    that. Raises `InvalidWorkOrder` for what is not there or cannot be read whole,
     `OutsideWorkspace` for a declared input that does not stay inside.
     """
     found = _Found(root)
@@ -68,12 +72,35 @@ def seal_inputs(
         started = resolve_program(behind[0], root, folder, environment)
         found.outside(Path(started.path))
         names = [started.real_path]
+    if not WINDOWS:
+        for interpreter in _interpreters(Path(names[0]), root, folder, environment):
+            found.outside(interpreter)
     runs = what_runs(command.argv, *names)
     if isinstance(runs, Script):
         found.script(runs, folder)
     elif isinstance(runs, Module) and runs.from_folder and not environment.get("PYTHONSAFEPATH"):
         found.module(runs.name, folder)
     return tuple(found.inputs[path] for path in sorted(found.inputs)), tuple(found.files)
+
+
+def _interpreters(
+    script: Path, root: Root, folder: str, environment: Mapping[str, str], depth: int = 0
+) -> Iterator[Path]:
+    """The files that the system starts for a program that is a script: each interpreter, and what ``env`` finds."""
+    try:
+        with script.open("rb") as file:
+            line = interpreter_line(file.read(_LONGEST_LINE))
+    except OSError as error:
+        raise _unreadable(str(script), error) from error
+    if line is None or depth == _DEEPEST:
+        return
+    names = [line[0]]
+    if (behind := program_behind_env(line)) is not None:
+        names.append(behind[0])
+    for name in names:
+        started = resolve_program(name, root, folder, environment)
+        yield Path(started.path)
+        yield from _interpreters(Path(started.real_path), root, folder, environment, depth + 1)
 
 
 class _Found:

@@ -6,6 +6,7 @@ usual interpreters well enough to find that argument; it looks at text only.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import PureWindowsPath
@@ -142,6 +143,22 @@ def program_behind_env(argv: tuple[str, ...]) -> tuple[str, int] | None:
         return None
     start = _after_env(argv)
     return None if start is None else (argv[start], start)
+
+
+def interpreter_line(beginning: bytes) -> tuple[str, ...] | None:
+    """The interpreter and its argument that a script names in its first line (``#!``), as POSIX systems read it.
+
+    None if the file is no such script. What follows ``env -S`` is split into words.
+    """
+    if not beginning.startswith(b"#!"):
+        return None
+    line = os.fsdecode(beginning[2:].split(b"\n", 1)[0]).strip()
+    words = line.split(None, 1)
+    if not words:
+        return None
+    if is_env(words[0]) and len(words) == 2:
+        return (words[0], *words[1].removeprefix("-S").split())
+    return tuple(words)
 
 
 def _is(name: str, known: str) -> bool:

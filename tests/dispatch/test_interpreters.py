@@ -1,6 +1,6 @@
 import pytest
 
-from engine.dispatch.interpreters import Module, Script, program_behind_env, what_runs
+from engine.dispatch.interpreters import Module, Script, interpreter_line, program_behind_env, what_runs
 
 SCRIPTS = {
     "python task.py": "task.py",
@@ -126,3 +126,23 @@ def test_the_program_behind_env():
     assert program_behind_env(("env", "-C", "/tmp", "tool")) == ("tool", 3)
     assert program_behind_env(("env",)) is None
     assert program_behind_env(("tool",)) is None
+
+
+@pytest.mark.parametrize(
+    ("beginning", "found"),
+    [
+        (b"#!/bin/sh\necho", ("/bin/sh",)),
+        (b"#! /bin/sh -e -u\n", ("/bin/sh", "-e -u")),
+        (b"#!/usr/bin/env python3\n", ("/usr/bin/env", "python3")),
+        (b"#!/usr/bin/env -S python3 -u\n", ("/usr/bin/env", "python3", "-u")),
+        (b"#!/bin/sh", ("/bin/sh",)),
+        (b"#!/bin/\xff\n", ("/bin/\udcff",)),
+        (b"#!\n/bin/sh", None),
+        (b"#!", None),
+        (b"", None),
+        (b"\x7fELF#!", None),
+        (b" #!/bin/sh", None),
+    ],
+)
+def test_the_line_that_names_an_interpreter(beginning, found):
+    assert interpreter_line(beginning) == found

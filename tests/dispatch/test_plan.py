@@ -312,6 +312,37 @@ def test_the_program_behind_env_is_an_input(plan):
     assert inputs(found) == sorted([sys.executable, "task.py"])
 
 
+@posix_only
+def test_e40a_the_interpreters_that_the_system_starts_for_a_script_are_inputs(plan, workspace, tmp_path):
+    """``#!/usr/bin/env tool``: env, what it finds on the PATH, and what that names in its own first line."""
+    early, late = tmp_path / "early", tmp_path / "late"
+    for folder in (early, late):
+        folder.mkdir()
+    shell = Path("/bin/sh").resolve()
+    real = shutil.copy(shell, late / "real")
+    shim = late / "tool"
+    shim.write_text(f"#!{real}\nexec true\n")
+    job = workspace / "job"
+    job.write_text("#!/usr/bin/env tool\n")
+    for file in (shim, job):
+        file.chmod(0o755)
+    path = {"PATH": f"{early}{os.pathsep}{late}"}
+    before = plan("./job", environment=path)
+    assert inputs(before) == sorted(["/usr/bin/env", str(shim), str(real)])
+    assert {file.path for file in before.files} >= {"/usr/bin/env", str(shim), str(real)}, (
+        "read again at the start"
+    )
+    with Path(real).open("ab") as file:
+        file.write(b"more")
+    assert f"input {real}" in changed(before, plan("./job", environment=path))
+    shutil.copy(shell, early / "tool")
+    found = changed(before, plan("./job", environment=path))
+    assert {f"input {early / 'tool'}", f"input {shim}"} <= found, "another comes first on the PATH now"
+    job.write_text("#!/nowhere/tool\n")
+    with pytest.raises(InvalidWorkOrder, match="/nowhere/tool does not exist"):
+        plan("./job", environment=path)
+
+
 def test_what_is_not_there_cannot_be_sealed(plan, workspace):
     for options, what in (
         ({"inputs": ("none.txt",)}, "input none.txt is not in the workspace"),
