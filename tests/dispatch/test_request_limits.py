@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +13,11 @@ from engine.clock import ManualClock
 from engine.control.cancel import cancel
 from engine.control.holds import Node
 from engine.dispatch.work_orders import create_work_order
+from engine.engine import Engine
 from engine.errors import InvalidValue, Refused
 from engine.settings import HOUR_MS, EngineSettings, RequestLimits
 from engine.states import NodeKind
+from engine.work_order import WorkOrderSpec
 from tests.ledger import AGENT, PERSON, Ledger, sealed, spec
 
 OTHER = Actor(ActorKind.AGENT, "codex-2")
@@ -104,3 +106,21 @@ def test_limits_are_whole_numbers(odd: object) -> None:
 
 def test_the_engine_has_limits_unless_it_is_told_otherwise() -> None:
     assert EngineSettings().request_limits == RequestLimits(open=100, per_hour=240)
+
+
+async def test_the_engine_holds_agents_to_its_settings(
+    folder: Path, clock: ManualClock, work_order: Callable[..., WorkOrderSpec]
+) -> None:
+    """Through the façade: refused as a limit (exit code 5), while a repeat and a person are answered."""
+    settings = EngineSettings(request_limits=RequestLimits(open=1, per_hour=5))
+    engine = await Engine.open(folder, clock=clock, automatic=False, settings=settings)
+    try:
+        first = await engine.submit(work_order(), AGENT, key="k")
+        with pytest.raises(Refused) as refused:
+            await engine.submit(work_order(), AGENT, key="another")
+        assert (refused.value.exit_code, refused.value.means) == (5, "Nothing was saved.")
+        assert (await engine.submit(work_order(), AGENT, key="k")).id == first.id
+        await engine.submit(work_order(), PERSON)
+        assert len(await engine.work_orders()) == 2
+    finally:
+        await engine.close()
