@@ -29,14 +29,15 @@ async def may_quit(window: QWidget, session: Session, *, to_restore: bool = Fals
     running = await session.engine.running()
     if not running:
         return True
-    are = "attempt runs" if len(running) == 1 else "attempts run"
+    one = len(running) == 1
+    are, them = ("attempt runs", "it") if one else ("attempts run", "them")
     verb = "restore" if to_restore else "quit"
     closes = "The data is restored" if to_restore else "The console closes"
     decides = "" if to_restore else " You decide about it at the next start."
     answer = await choose(
         window,
         "Close the data folder to restore?" if to_restore else "Quit Praxis Console?",
-        f"{len(running)} {are} now. The console is what watches over them.",
+        f"{len(running)} {are} now. The console is what watches over {them}.",
         (
             Option(
                 QuitAnswer.WAIT,
@@ -45,7 +46,7 @@ async def may_quit(window: QWidget, session: Session, *, to_restore: bool = Fals
             ),
             Option(
                 QuitAnswer.STOP,
-                f"Stop them and {verb}",
+                f"Stop {them} and {verb}",
                 f"What runs is stopped and becomes UNKNOWN: a kill does not prove that nothing happened.{decides}",
                 danger=True,
             ),

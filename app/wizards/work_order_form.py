@@ -201,7 +201,12 @@ class WorkOrderForm(QTabWidget):
             parent=holder,
         )
         line.addWidget(choose)
-        grid.add("workspace", "Workspace", holder, "Commands start in this folder, and what they change in it is kept as evidence.")
+        grid.add(
+            "workspace",
+            "Workspace",
+            holder,
+            "Commands start in this folder, and what they change in it is kept as evidence.",
+        )
         self._reason = grid.text(
             "reason",
             "Reason",

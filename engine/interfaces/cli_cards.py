@@ -364,6 +364,8 @@ def _state(state: Mapping[str, Any]) -> str:
         words.append(f"{shown(state['branch']) or 'detached'} at {state['head'][:12]}")
     if state["changed"]:
         words.append(f"{state['changed']} uncommitted change{'' if state['changed'] == 1 else 's'}")
+    if state["kind"] == "git":
+        words.append("without what Git ignores")
     if state["digest"]:
         words.append(f"digest {state['digest']}")
     if state["note"]:

@@ -82,7 +82,7 @@ async def test_stopping_makes_it_unknown_and_the_next_start_says_so(
         window.show()
         await start(window.session, work_order(UNTIL_TOLD))
         window.ask_to_quit()
-        press(await question(), "Stop them and quit")
+        press(await question(), "Stop it and quit")
         await window.quit_asked.wait()
     async with open_console(qapp, folder) as window:
         window.show()

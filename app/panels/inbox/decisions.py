@@ -51,6 +51,9 @@ class Done:
         still = states == {ApprovalState.APPROVED}
         if states == {ApprovalState.WITHDRAWN}:
             return replace(self, note="withdrawn again; nothing runs", can_withdraw=False, tone=Tone.NEUTRAL)
+        if ApprovalState.CHANGED in states:
+            said = "refused at the start: what would run had changed; nothing ran"
+            return replace(self, note=said, can_withdraw=False, tone=Tone.WARN)
         if ApprovalState.CONSUMED in states:
             return replace(self, note="used: its run was authorised", can_withdraw=False)
         if still:

@@ -393,6 +393,7 @@ def _state_facts(state: WorkspaceState) -> tuple[Fact, ...]:
                     tone=Tone.WARN if state.changed else None,
                 )
             )
+            facts.append(Fact("Not sealed", "files that Git ignores, unless they are declared as inputs"))
         case StateKind.FILES:
             facts.append(
                 Fact(

@@ -32,7 +32,7 @@ async def test_stopping_ends_the_console_at_once(
 ) -> None:
     fake.in_flight = (attempt(),)
     window.ask_to_quit()
-    press(await question(), "Stop them and quit")
+    press(await question(), "Stop it and quit")
     await session.settled()
     assert window.quit_asked.is_set()
     assert ("finish",) not in fake.calls
