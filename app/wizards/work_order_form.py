@@ -205,7 +205,7 @@ class WorkOrderForm(QTabWidget):
             "workspace",
             "Workspace",
             holder,
-            "Commands start in this folder, and what they change in it is kept as evidence.",
+            "Commands start here; what they change in it becomes evidence.",
         )
         self._reason = grid.text(
             "reason",

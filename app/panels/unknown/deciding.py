@@ -100,6 +100,7 @@ class ExitDialog(Question):
         self.body.addWidget(self._said)
         self.add_back()
         self._done = self.add_action(_ACTIONS[finding], "Record this decision with your name and the time")
+        self._done.setShortcut("Ctrl+Return")
         self._reason.textChanged.connect(self._check)
         self._proof.changed.connect(self._check)
         for field in (self._cost, self._time):
