@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from app.screenshots import AGENT, PERSON, seed_what_ended
+from engine.actors import Actor, ActorKind
 from engine.backup.schedule import BackupSchedule
 from engine.control.holds import WHOLE_ENGINE, Node
 from engine.engine import Engine
@@ -23,6 +24,7 @@ PROJECTS = (
     "a project whose name somebody made much longer than any column could ever be wide",
     "größe-naïve-日本語",
 )
+OTHER_AGENT = Actor(ActorKind.AGENT, "codex-2")
 MANY = 90
 PATIENCE_SECONDS = 120.0
 
@@ -44,7 +46,7 @@ async def full(engine: Engine, folder: Path) -> None:
         await _approve(engine, order.id)
     await _until(engine, lambda: _unknowns(engine, 8))
     for number in range(MANY):
-        await engine.submit(_much(folder, number), AGENT)
+        await engine.submit(_much(folder, number), OTHER_AGENT)
     await engine.hold(
         Node(NodeKind.WORK_ORDER, (await engine.work_orders())[0].id), PERSON, reason="Ask Grace first. " * 12
     )
