@@ -267,4 +267,5 @@ class Session(QObject):
         self.alerts.clear("database")
         if status != self.status:
             self.status = status
+            self.times.trusted = status.clock_trusted
             self.status_changed.emit(status)

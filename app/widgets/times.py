@@ -10,7 +10,7 @@ from enum import StrEnum
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import InvalidValue
-from engine.instants import Instant, format_instant, parse_instant
+from engine.instants import EARLIEST, Instant, format_instant, parse_instant
 
 _INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _TYPED = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?", re.ASCII)
@@ -80,6 +80,7 @@ class Times(QObject):
     ) -> None:
         super().__init__(parent)
         self.now = now
+        self.trusted = True
         self._zone = zone
         self._local = local
         self._timer = QTimer(self, interval=1000)
@@ -126,6 +127,10 @@ class Times(QObject):
             return format_instant((placed - _EPOCH) // timedelta(milliseconds=1))
         except (InvalidValue, OSError, OverflowError, ValueError):
             return text
+
+    def judging(self) -> Instant:
+        """The instant by which it is judged what has expired: now, or none while the clock is distrusted (E-32)."""
+        return self.now() if self.trusted else EARLIEST
 
     def sentence(self, text: str) -> str:
         """What the engine says, with each instant in it as a person reads it: "Waits until today 18:37."."""

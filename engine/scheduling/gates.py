@@ -48,7 +48,12 @@ def holds_above(rx: Rx, task: sqlite3.Row) -> list[sqlite3.Row]:
 
 def time_is_trusted(tx: Tx) -> bool:
     """Whether anything may be judged by the operation's instant: no CLOCK hold, and no jump just seen (E-32)."""
-    return tx.time_trusted and not any(hold["kind"] == HoldKind.CLOCK for hold in engine_holds(tx))
+    return tx.time_trusted and not clock_is_held(tx)
+
+
+def clock_is_held(rx: Rx) -> bool:
+    """Whether the engine is held since its clock is distrusted: nothing has expired by it then (E-32)."""
+    return any(hold["kind"] == HoldKind.CLOCK for hold in engine_holds(rx))
 
 
 def awaits_a_look(rx: Rx) -> bool:
@@ -116,7 +121,8 @@ def _approval_gate(rx: Rx, task: sqlite3.Row, now: Instant) -> Gate:
     if approval is None:
         return Gate("approval", False, "Not asked for yet.")
     state = approval["state"]
-    if state in (ApprovalState.PENDING, ApprovalState.APPROVED) and now >= approval["expires_at"]:
+    is_open = state in (ApprovalState.PENDING, ApprovalState.APPROVED)
+    if is_open and now >= approval["expires_at"] and not clock_is_held(rx):
         return Gate("approval", False, f"The request expired at {format_instant(approval['expires_at'])}.")
     if state == ApprovalState.APPROVED:
         use = rx.one("SELECT 1 FROM grant_use WHERE approval_id = ?", (approval["id"],))

@@ -9,7 +9,7 @@ from statistics import median
 from engine.dispatch.approvals import approval_row
 from engine.errors import InvalidValue
 from engine.instants import Instant, require_batch
-from engine.scheduling.gates import explain
+from engine.scheduling.gates import clock_is_held, explain
 from engine.scheduling.tasks import task_row
 from engine.states import ApprovalState, Partition, Purpose
 from engine.storage import Rx
@@ -58,7 +58,8 @@ def approval_card(rx: Rx, approval_id: str, guarantee: str, now: Instant) -> App
     order = rx.one("SELECT * FROM work_order WHERE id = ?", (row["work_order_id"],))
     assert order is not None
     state = ApprovalState(row["state"])
-    if state in (ApprovalState.PENDING, ApprovalState.APPROVED) and now >= row["expires_at"]:
+    is_open = state in (ApprovalState.PENDING, ApprovalState.APPROVED)
+    if is_open and now >= row["expires_at"] and not clock_is_held(rx):
         state = ApprovalState.EXPIRED
     alike = rx.all(
         "SELECT id FROM approval WHERE seal = ? AND state = 'PENDING' ORDER BY asked_at, id", (row["seal"],)

@@ -179,7 +179,7 @@ DECIDING = {
     "allow_correction": ["allow-correction", "WO-1", "--reason", "r"],
     "validate_again": ["validate-again", "WO-1", "--reason", "r"],
     "validate_by_person": ["judge", "WO-1", "passed", "--reason", "r"],
-    "unknowns.reconcile": ["reconcile", "WO-1", "did-not", "--reason", "r"],
+    "unknowns.reconcile": ["reconcile", "WO-1", "did-not", "--reason", "r", "--saw", "s"],
     "replan": ["replan", "WO-1", ORDER_FILE, "--reason", "r"],
     "backups.back_up": ["backup"],
     "backups.rehearse": ["rehearse", "some-backup"],

@@ -396,7 +396,7 @@ class CardView(QWidget):
         card = self._card
         if card is None:
             return
-        badge, words = standing(card, self._times.now(), self._drift), subtitle(card, self._times)
+        badge, words = standing(card, self._times.judging(), self._drift), subtitle(card, self._times)
         if (badge.word, words) == (self._badge.word, self._subtitle.text()) and not fresh:
             return
         self._badge.show_look(badge)
@@ -434,7 +434,7 @@ class CardView(QWidget):
             return ()
         return possible(
             self._card,
-            self._times.now(),
+            self._times.judging(),
             held=self._held,
             successor=self._successor,
             read_only=self._read_only,

@@ -133,7 +133,7 @@ def badges(entry: Entry, times: Times) -> tuple[RowBadge, ...]:
     if entry.gone:
         return (RowBadge(entry.end or "no longer waiting", Tone.NEUTRAL, Shape.DASH),)
     found: list[RowBadge] = []
-    left = entry.expires_at - times.now()
+    left = entry.expires_at - times.judging()
     if left <= 0:
         found.append(RowBadge("expired", Tone.WARN, Shape.CLOCK))
     if entry.changed:

@@ -170,7 +170,7 @@ def ending(card: ApprovalCard, times: Times) -> str:
         reason = ""
     at = _at(card.decided_at or card.ended_at, times)
     match card.state:
-        case ApprovalState.PENDING if times.now() >= card.expires_at:
+        case ApprovalState.PENDING if times.judging() >= card.expires_at:
             return f"Expired {times.stamp(card.expires_at)}. Nobody decided in time; nothing runs."
         case ApprovalState.PENDING:
             return ""
@@ -317,7 +317,7 @@ def spoken_card(card: ApprovalCard, times: Times) -> str:
     return "\n".join(
         part
         for part in (
-            f"{one_line(card.title)}. {subtitle(card, times)}. {standing(card, times.now()).word}.",
+            f"{one_line(card.title)}. {subtitle(card, times)}. {standing(card, times.judging()).word}.",
             ending(card, times),
             f"Command with {len(argv)} elements:",
             elements,

@@ -252,3 +252,13 @@ def test_the_subtitle_and_the_spoken_card(times: Times, clock: ManualClock) -> N
 )
 def test_sizes_for_a_glance(size: int, text: str) -> None:
     assert size_text(size) == text
+
+
+def test_e32_nothing_is_shown_as_expired_while_the_clock_is_distrusted(times, clock):
+    clock.advance(90 * MINUTE)
+    card = approval_card()
+    assert standing(card, times.judging()).word == "expired"
+    assert ending(card, times).startswith("Expired")
+    times.trusted = False
+    assert standing(card, times.judging()).word == "sealed"
+    assert ending(card, times) == ""
