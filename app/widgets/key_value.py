@@ -10,6 +10,11 @@ from app.widgets.badge import Badge
 from app.widgets.labels import label
 from app.widgets.tips import plain_tip
 
+NAME_CHARACTERS = 24
+"""The longest name that stays on one line, in characters; a longer one wraps at about this width."""
+
+_BREAK_HERE = "\u200b"  # zero width space: a place where a line may end
+
 
 class KeyValueGrid(QWidget):
     """Rows of facts. Values wrap and can be selected; a value may be any widget."""
@@ -29,7 +34,7 @@ class KeyValueGrid(QWidget):
         self, name: str, value: str | QWidget, *, code: bool = False, tip: str = "", tone: Tone | None = None
     ) -> QWidget:
         """Add a row and return its value widget; ``code`` sets it in monospace, ``tone`` colours it."""
-        head = label(name, muted=True, parent=self)
+        head = _name(name, parent=self)
         if isinstance(value, str):
             shown: QWidget = _value(value, code=code, tone=tone, parent=self)
             shown.setAccessibleName(f"{name}: {value}")
@@ -59,6 +64,20 @@ class KeyValueGrid(QWidget):
                 widget.deleteLater()
         self._grid.setRowStretch(self._rows, 0)
         self._rows = 0
+
+
+def _name(text: str, *, parent: QWidget) -> QLabel:
+    """A row's name. A long one wraps, also within a word, so that it never pushes the value out of sight."""
+    # A label with a buddy reads "&" as the mark of a shortcut.
+    letters = [letter if letter != "&" else "&&" for letter in text]
+    if len(text) <= NAME_CHARACTERS:
+        return label("".join(letters), muted=True, parent=parent)
+    whole_words = all(len(word) <= NAME_CHARACTERS for word in text.split())
+    breakable = ("" if whole_words else _BREAK_HERE).join(letters)
+    made = label(breakable, muted=True, wrap=True, parent=parent)
+    made.setAccessibleName(text)
+    made.setFixedWidth(made.fontMetrics().averageCharWidth() * NAME_CHARACTERS)
+    return made
 
 
 def _value(text: str, *, code: bool, tone: Tone | None, parent: QWidget) -> QLabel:

@@ -114,6 +114,30 @@ def test_key_values_are_spoken_together(qtbot: QtBot) -> None:
     assert not [child for child in grid.findChildren(QLabel) if child.isVisible()]
 
 
+@pytest.mark.parametrize(
+    "name", ["x" * 200, "a project whose name somebody made much longer than any column could ever be " * 2]
+)
+def test_a_long_name_wraps_and_leaves_its_value_in_sight(qtbot: QtBot, name: str) -> None:
+    grid = KeyValueGrid("Held")
+    value = grid.add(name, "20 units and 5 s frozen")
+    assert grid.minimumSizeHint().width() < 400
+    show(qtbot, grid, 400, 300)
+    (head,) = (one for one in grid.findChildren(QLabel) if one is not value)
+    assert head.accessibleName() == name
+    assert head.height() >= 2 * head.fontMetrics().height()
+    assert value.geometry().right() <= grid.width()
+    assert value.width() > 100
+
+
+def test_an_ampersand_in_a_name_is_shown(qtbot: QtBot) -> None:
+    grid = KeyValueGrid("Held")
+    value = grid.add("R&D", "20 units")
+    (head,) = (one for one in grid.findChildren(QLabel) if one is not value)
+    assert (
+        head.text() == "R&&D"
+    )  # as Qt writes it: one "&" alone would be taken for a shortcut and not be seen
+
+
 def test_an_empty_state_says_what_and_what_to_do(qtbot: QtBot) -> None:
     pressed: list[int] = []
     empty = EmptyState(
