@@ -282,7 +282,7 @@ class BudgetsPage(PageView):
         draws: RowTable[Draw] = RowTable(
             self._draws,
             "What draws on it now",
-            (19, 14, 10, 7, 10, 18),
+            (19, 14, 12, 7, 10, 16),
             tabs,
             rest=0,
             empty="Nothing is spent or held here now.",
