@@ -94,11 +94,14 @@ class QueueDelegate(QStyledItemDelegate):
         right = line.right()
         shortest = line.left() + line.width() * 0.35
         for badge in badges(entry, self._times):
-            size = badge_size(badge.word, badge.shape, small)
+            word, size = badge.word, badge_size(badge.word, badge.shape, small)
             if right - size.width() < shortest:
-                break
+                if not badge.short:
+                    break
+                # What has a short word is an alarm: it takes the title's room rather than be left out.
+                word, size = badge.short, badge_size(badge.short, badge.shape, small)
             place = QPointF(right - size.width(), line.top() + (line.height() - size.height()) / 2)
-            paint_badge(painter, place, badge.word, badge.tone, badge.shape, small)
+            paint_badge(painter, place, word, badge.tone, badge.shape, small)
             right = place.x() - _BADGE_GAP
         return QRectF(line.left(), line.top(), right - line.left(), line.height())
 

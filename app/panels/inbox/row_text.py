@@ -16,6 +16,8 @@ from engine.views.values import InboxRow
 SOON_MS = 15 * 60_000
 """What expires within this time is marked."""
 
+_HIDDEN_NAME = 16  # "[U+200B ZWSP]" and its like
+
 _TIP_LINES = 40
 _TIP_LENGTH = 400
 
@@ -39,11 +41,12 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowBadge:
-    """A badge in a row."""
+    """A badge in a row; ``short`` stands for ``word`` where there is no room for it."""
 
     word: str
     tone: Tone
     shape: Shape | None = None
+    short: str = ""
 
 
 def folder_name(path: str) -> str:
@@ -83,7 +86,8 @@ def command_line(argv: Sequence[str], marks: Iterable[int] = (), *, short: bool 
 def elide(pieces: Sequence[Piece], room: int) -> tuple[Piece, ...]:
     """Cut a command line in the middle to ``room`` characters, but never its first marked piece.
 
-    What is marked is what a person must not miss, so it stays, cut to a third of the room if it is long.
+    What is marked is what a person must not miss, so it stays, cut to a third of the room if it is long,
+    but never so short that the name of a hidden character is cut where there is room for it.
     """
     length = sum(len(piece.text) for piece in pieces)
     if length <= room or room < 8:
@@ -93,7 +97,8 @@ def elide(pieces: Sequence[Piece], room: int) -> tuple[Piece, ...]:
     tail = room - 1 - head
     if marked is None or marked[1] <= head or marked[0] >= length - tail:
         return (*_slice(pieces, 0, head, end="…"), *_slice(pieces, length - tail, length))
-    start, stop = marked[0], min(marked[1], marked[0] + room // 3)
+    longest = max(room // 3, min(_HIDDEN_NAME, room - 6))
+    start, stop = marked[0], min(marked[1], marked[0] + longest)
     spare = room - (stop - start) - 2
     head, tail = spare * 2 // 3, spare - spare * 2 // 3
     if start <= head + 1:
@@ -137,7 +142,7 @@ def badges(entry: Entry, times: Times) -> tuple[RowBadge, ...]:
     if left <= 0:
         found.append(RowBadge("expired", Tone.WARN, Shape.CLOCK))
     if entry.changed:
-        found.append(RowBadge("changed since asked", Tone.BAD, Shape.TRIANGLE))
+        found.append(RowBadge("changed since asked", Tone.BAD, Shape.TRIANGLE, short="changed"))
     if 0 < left <= SOON_MS:
         found.append(RowBadge(f"expires {times.clock(entry.expires_at)}", Tone.WARN, Shape.CLOCK))
     if entry.count > 1:

@@ -8,9 +8,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QImage, QPainter, QStandardItemModel
+from PySide6.QtWidgets import QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
 
-from app.panels.inbox.model import Entry, order_of
+from app.panels.inbox.delegate import QueueDelegate
+from app.panels.inbox.model import Entry, Roles, order_of
 from app.panels.inbox.row_text import (
     Ink,
     Piece,
@@ -84,6 +88,38 @@ def test_b008_the_cut_never_hides_what_is_marked() -> None:
     assert "[U+200B ZWSP]" in text_of(elide(command_line(hidden), 40))
     differing = ("python", "a" * 60, "413", "b" * 60, "end")
     assert "413" in text_of(elide(command_line(differing, marks={2}), 40))
+
+
+@pytest.mark.parametrize("room", [22, 24, 30])
+def test_b008_the_name_of_a_hidden_letter_is_whole_in_a_narrow_list(room: int) -> None:
+    hidden = ("python", "-c", "print('https://example.org/" + "a" * 60 + "\u200b" + "b" * 60 + "')")
+    cut = text_of(elide(command_line(hidden), room))
+    assert "[U+200B ZWSP]" in cut
+    assert len(cut) <= room
+
+
+@pytest.mark.parametrize("width", [140, 217, 340])
+def test_b008_a_row_tells_that_something_changed_at_every_width(times: Times, width: int) -> None:
+    def top_line(changed: bool) -> QImage:
+        model = QStandardItemModel(1, 1)
+        index = model.index(0, 0)
+        row = inbox_row(1, changed=changed, title="Edits its own check after you approved it")
+        model.setData(index, entry(row), Roles.ENTRY)
+        option = QStyleOptionViewItem()
+        option.rect = QRect(0, 0, width, 70)  # type: ignore[assignment]
+        image = QImage(width, 70, QImage.Format.Format_RGB32)
+        image.fill(0xFFFFFF)
+        painter = QPainter(image)
+        QueueDelegate(times).paint(painter, option, index)
+        painter.end()
+        return image.copy(0, 0, width, 26)
+
+    def reds(image: QImage) -> int:
+        colours = (image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height()))
+        return sum(colour.red() > 150 and colour.green() < 90 for colour in colours)
+
+    assert reds(top_line(changed=False)) == 0
+    assert reds(top_line(changed=True)) > 40
 
 
 _PIECES = st.lists(
